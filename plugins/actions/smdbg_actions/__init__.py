@@ -1,0 +1,1 @@
+"""The actions of smdbg: StopTraining, Email, SMS and local ones."""

@@ -1,0 +1,1 @@
+"""The 21 debugger rules of smdbg."""

@@ -1,0 +1,1 @@
+"""The profiler rules of smdbg."""

@@ -1,0 +1,1 @@
+"""The `smdbg` command: one file per subcommand."""

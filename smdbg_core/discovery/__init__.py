@@ -1,0 +1,1 @@
+"""Plugins: find, load, classify, register and call them."""

@@ -1,0 +1,1 @@
+"""What a rule sees: trials, profiler output, and the views over them."""

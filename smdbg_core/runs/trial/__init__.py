@@ -1,0 +1,1 @@
+"""Trials: folders of saved tensors, read and written."""

@@ -1,0 +1,1 @@
+"""The statistics kernel that all rules share."""

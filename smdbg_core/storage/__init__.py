@@ -1,0 +1,1 @@
+"""Bytes: files of a run, wherever they lie."""
