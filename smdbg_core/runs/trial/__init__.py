@@ -1,1 +1,28 @@
 """Trials: folders of saved tensors, read and written."""
+
+from __future__ import annotations
+
+from smdbg_core.runs.trial.collections import Collection, SaveConfig
+from smdbg_core.runs.trial.damage import Damage, RecordError
+from smdbg_core.runs.trial.index import Entry, Layout, StepFile
+from smdbg_core.runs.trial.modes import Mode
+from smdbg_core.runs.trial.tensor import REDUCTIONS, Tensor
+from smdbg_core.runs.trial.trial import Trial, open_trial
+from smdbg_core.runs.trial.writer import StepWriter, TrialWriter
+
+__all__ = [
+    "REDUCTIONS",
+    "Collection",
+    "Damage",
+    "Entry",
+    "Layout",
+    "Mode",
+    "RecordError",
+    "SaveConfig",
+    "StepFile",
+    "StepWriter",
+    "Tensor",
+    "Trial",
+    "TrialWriter",
+    "open_trial",
+]

@@ -1,0 +1,112 @@
+"""`evaluate`: from a path and rules to a report; what the command line calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from smdbg_core.discovery.hooks import Hooks
+from smdbg_core.discovery.registry import Registry
+from smdbg_core.engine.evaluation import Evaluation
+from smdbg_core.engine.roster import Roster, RosterEntry, RuleConfig
+from smdbg_core.errors import ConfigError, ParameterError
+from smdbg_core.outcomes import Report, RunSummary
+from smdbg_core.rule import Rule
+from smdbg_core.runs.run import Run
+from smdbg_core.version import __version__
+
+if TYPE_CHECKING:
+    from smdbg_core.findings import Finding
+
+__all__ = ["evaluate"]
+
+
+def evaluate(
+    run: str | Path | Run,
+    rules: Iterable[str | Rule | type[Rule] | RuleConfig] | None = None,
+    *,
+    parameters: Mapping[str, Mapping[str, Any]] | None = None,
+    registry: Registry | None = None,
+    executor: Executor | None = None,
+    steps: tuple[int | None, int | None] = (None, None),
+    mode: str | None = None,
+    stop_on_first: bool = False,
+    output: Path | None = None,
+    max_findings: int = 100,
+    on_finding: Callable[[str, Finding], None] | None = None,
+    on_step: Callable[[int, int], None] | None = None,
+) -> Report:
+    """Judge a run with rules.
+
+    Args:
+        run: Path of a run, or one that is already open.
+        rules: Names, classes, objects or configurations; by default every registered rule that
+            applies to the data.
+        parameters: Values for rules that are not configured otherwise: `{"AllZero": {"threshold": 90}}`.
+        registry: Where plugins are found; by default those that are installed.
+        executor: Where tensors are measured; by default in this thread. The result is the same.
+        steps: Global steps to judge, `begin <= step < end`.
+        mode: Judge only steps of this mode.
+        stop_on_first: End as soon as anything fires.
+        output: Folder for the files that rules write; without one nothing is written.
+        max_findings: How many findings each rule keeps; further ones are counted.
+        on_finding: Told the rule instance and each finding at once.
+        on_step: Told how many steps of how many are judged.
+
+    Returns:
+        The outcome of every rule.
+
+    Raises:
+        ConfigError: Something asked for makes no sense; nothing was judged.
+        PluginError: A plugin that was asked for is broken.
+        DataError: The run cannot be read.
+    """
+    registry = registry or Registry()
+    roster = Roster(registry, rules, parameters)
+    hooks = Hooks(registry.load_hooks())
+    uri = run.uri if isinstance(run, Run) else str(run)
+    _validate(hooks, roster.entries, uri)
+    opened = run if isinstance(run, Run) else hooks.open_run(uri, steps=None)
+    evaluation = Evaluation(opened, roster.entries, hooks, max_findings, on_finding)
+    evaluation.judge(executor, steps, mode.upper() if mode else None, stop_on_first, on_step)
+    outcomes = evaluation.outcomes(output)
+    warnings = [*roster.warnings, *registry.problems(), *evaluation.warnings, *hooks.problems]
+    report = Report(
+        smdbg_version=__version__,
+        run=_summary(opened),
+        outcomes=outcomes,
+        warnings=list(dict.fromkeys(warnings)),
+    )
+    hooks.notify("smdbg_run_finished", report=report)
+    return report
+
+
+def _validate(hooks: Hooks, entries: Sequence[RosterEntry], uri: str) -> None:
+    """Let plugins object to parameters; all objections are raised together."""
+    problems = []
+    for entry in entries:
+        found = hooks.validate_parameters(entry.rule, uri)
+        if found:
+            problems.append(str(ParameterError(entry.name, found)))
+    if problems:
+        raise ConfigError("\n".join(problems))
+
+
+def _summary(run: Run) -> RunSummary:
+    if run.trial is None:
+        return RunSummary(uri=run.uri, has=run.has)
+    trial = run.trial
+    steps = trial.steps()
+    return RunSummary(
+        uri=run.uri,
+        has=run.has,
+        ended=trial.ended,
+        steps=len(steps),
+        first_step=steps[0] if steps else None,
+        last_step=steps[-1] if steps else None,
+        modes={str(mode): len(trial.steps(mode=mode)) for mode in trial.modes},
+        workers=list(trial.workers),
+        tensors=len(trial.tensor_names()),
+    )

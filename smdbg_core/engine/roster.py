@@ -1,0 +1,160 @@
+"""The roster: which rules judge a run, under which names, and which cannot."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from smdbg_core.discovery.registry import Registry
+from smdbg_core.errors import ConfigError, ParameterError, ParameterProblem, PluginError
+from smdbg_core.rule import Rule, TensorRule
+
+__all__ = ["Roster", "RosterEntry", "RuleConfig"]
+
+
+class RuleConfig(NamedTuple):
+    """One configured rule, as a configuration file or the command line has it."""
+
+    rule: str
+    """Name of the rule: bare, or `distribution[Name]`."""
+
+    name: str | None = None
+    """Name of this instance; the rule's by default."""
+
+    parameters: Mapping[str, Any] = {}
+    actions: tuple[str, ...] = ()
+
+
+class RosterEntry(NamedTuple):
+    """A rule that takes part."""
+
+    name: str
+    rule_name: str
+    plugin: str
+    rule: Rule
+    named: bool
+    """Whether somebody asked for this rule; otherwise it runs because it is there."""
+
+    actions: tuple[str, ...] = ()
+
+
+class Roster:
+    """All rules of one evaluation.
+
+    Args:
+        registry: Where names are looked up.
+        rules: Names, classes, objects or configurations; `None` for every registered rule.
+        parameters: Values for rules that run without being configured, by rule name in any case.
+
+    Attributes:
+        warnings: Plugins that could not take part although nobody asked for them.
+
+    Raises:
+        ConfigError: An unknown rule, two instances of one name, wrong parameters; all of them together.
+        PluginError: A plugin that was asked for is broken.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        rules: Iterable[str | Rule | type[Rule] | RuleConfig] | None = None,
+        parameters: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
+        self.warnings: list[str] = []
+        self._registry = registry
+        self._parameters = {name.casefold(): values for name, values in (parameters or {}).items()}
+        self._used: set[str] = set()
+        self._problems: list[str] = []
+        self.entries = list(self._all() if rules is None else self._asked(rules))
+        self._check_names()
+        if self._problems:
+            raise ConfigError("\n".join(self._problems))
+
+    def _all(self) -> Iterator[RosterEntry]:
+        for spec in (*self._registry.rules(), *self._registry.profiler_rules()):
+            try:
+                loaded = self._registry.resolve(spec.qualified)
+            except PluginError as error:
+                self.warnings.append(str(error))
+                continue
+            rule = self._make(loaded.object, self._given(spec.name))
+            if rule is not None:
+                yield RosterEntry(spec.name, spec.name, spec.identity, rule, named=False)
+
+    def _asked(self, rules: Iterable[str | Rule | type[Rule] | RuleConfig]) -> Iterator[RosterEntry]:
+        for asked in rules:
+            if isinstance(asked, Rule):
+                name = type(asked).__name__
+                yield from self._entry(name, None, asked, ())
+            elif isinstance(asked, type) and issubclass(asked, Rule):
+                rule = self._make(asked, self._given(asked.__name__))
+                if rule is not None:
+                    yield from self._entry(asked.__name__, None, rule, ())
+            else:
+                yield from self._configured(
+                    asked if isinstance(asked, RuleConfig) else RuleConfig(str(asked))
+                )
+
+    def _configured(self, config: RuleConfig) -> Iterator[RosterEntry]:
+        try:
+            loaded = self._registry.resolve(config.rule)
+        except PluginError:
+            raise
+        except ConfigError as error:
+            self._problems.append(str(error))
+            return
+        spec = loaded.spec
+        rule = self._make(loaded.object, {**self._given(spec.name), **config.parameters}, config.name)
+        if rule is not None:
+            name = config.name or spec.name
+            yield from self._required(RosterEntry(name, spec.name, spec.identity, rule, True, config.actions))
+
+    def _entry(
+        self, rule_name: str, name: str | None, rule: Rule, actions: tuple[str, ...]
+    ) -> Iterator[RosterEntry]:
+        identity = self._registry.identify(type(rule))
+        yield from self._required(RosterEntry(name or rule_name, rule_name, identity, rule, True, actions))
+
+    def _required(self, entry: RosterEntry) -> Iterator[RosterEntry]:
+        problems = [
+            ParameterProblem(group[0], "value", f"needs {' or '.join(group)}")
+            for group in entry.rule.missing()
+        ]
+        if problems:
+            self._problems.append(str(ParameterError(entry.name, problems)))
+        else:
+            yield entry
+
+    def _given(self, rule: str) -> Mapping[str, Any]:
+        self._used.add(rule.casefold())
+        return self._parameters.get(rule.casefold(), {})
+
+    def _make(
+        self, rule_class: type[Rule], parameters: Mapping[str, Any], name: str | None = None
+    ) -> Rule | None:
+        try:
+            return rule_class(**parameters)
+        except ParameterError as error:
+            text = (
+                str(error)
+                if name in (None, error.owner)
+                else str(ParameterError(f"{error.owner} ({name})", error.problems))
+            )
+            self._problems.append(text)
+            return None
+
+    def _check_names(self) -> None:
+        counts = Counter(entry.name.casefold() for entry in self.entries)
+        for name, count in counts.items():
+            if count > 1:
+                self._problems.append(
+                    f"{count} rules are named {name!r}: give each instance a `name` of its own"
+                )
+        for name in self._parameters.keys() - self._used:
+            self._problems.append(f"parameters are given for {name!r}, but that rule does not take part")
+
+    @property
+    def tensor_rules(self) -> list[RosterEntry]:
+        """The rules over saved tensors."""
+        return [entry for entry in self.entries if isinstance(entry.rule, TensorRule)]

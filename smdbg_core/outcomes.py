@@ -1,0 +1,143 @@
+"""Outcomes: how every rule ended, what it judged, and the report that holds them all."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct, field
+
+from smdbg_core.findings import Finding
+
+__all__ = ["ActionRecord", "Closest", "Coverage", "Outcome", "Report", "RunSummary", "Severity", "Status"]
+
+Status: TypeAlias = Literal["fired", "clean", "not_evaluated", "error"]
+Severity: TypeAlias = Literal["critical", "warning", "info"]
+
+SCHEMA_VERSION = 1
+
+
+class Coverage(Struct, frozen=True, kw_only=True):
+    """What a rule judged and what it could not."""
+
+    steps: int = 0
+    """Steps with at least one judged point."""
+
+    tensors: int = 0
+    """Tensors judged at least once, each worker's counted apart."""
+
+    windows: int = 0
+    """Scan windows with at least one judged point."""
+
+    series: int = 0
+    """Profiler series judged at least once."""
+
+    points: int = 0
+    """Judged points, the indeterminate ones included."""
+
+    non_finite: int = 0
+    """Points that are indeterminate because of NaN or infinities."""
+
+    skipped: dict[str, int] = field(default_factory=dict)
+    """Points that were not judged, by reason."""
+
+
+class Closest(Struct, frozen=True, kw_only=True):
+    """The clean point that came nearest to its limit."""
+
+    subject: str
+    worker: str | None
+    step: int | None
+    statistic: str
+    value: float
+    comparison: str
+    limit: float
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """How one rule ended on one run."""
+
+    rule: str
+    """Name of the rule, as its entry point has it."""
+
+    name: str
+    """Name of this instance; differs where one rule is configured twice."""
+
+    plugin: str
+    """`distribution==version[EntryPoint]`."""
+
+    severity: Severity
+    status: Status
+    reason: str | None = None
+    """Why the rule was not evaluated or failed; a remark on coverage otherwise."""
+
+    parameters: dict[str, Any]
+    coverage: Coverage
+    findings: list[Finding] = []
+    findings_truncated: int = 0
+    """Episodes beyond the cap, counted but not kept."""
+
+    closest: Closest | None = None
+    artifacts: list[str] = []
+    """Files that the rule wrote, relative to the output folder."""
+
+    traceback: str | None = None
+    """Where the rule failed, for status `error`."""
+
+
+class ActionRecord(Struct, frozen=True, kw_only=True):
+    """What one action did about one event."""
+
+    action: str
+    name: str
+    plugin: str
+    rule: str
+    event: str
+    status: Literal["done", "dry_run", "vetoed", "failed"]
+    detail: str
+
+
+class RunSummary(Struct, frozen=True, kw_only=True):
+    """What the evaluated run holds."""
+
+    uri: str
+    has: list[str]
+    """`trial`, `profiler`, or both."""
+
+    ended: bool | None = None
+    """Whether the end marker of a trial is there."""
+
+    steps: int = 0
+    first_step: int | None = None
+    last_step: int | None = None
+    modes: dict[str, int] = {}
+    """Steps by mode."""
+
+    workers: list[str] = []
+    tensors: int = 0
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """The result of an evaluation; every output format renders this object."""
+
+    schema_version: int = SCHEMA_VERSION
+    smdbg_version: str
+    run: RunSummary
+    outcomes: list[Outcome]
+    actions: list[ActionRecord] = []
+    warnings: list[str] = []
+
+    @property
+    def fired(self) -> list[Outcome]:
+        """Outcomes of the rules that fired."""
+        return [outcome for outcome in self.outcomes if outcome.status == "fired"]
+
+    def outcome(self, name: str) -> Outcome:
+        """The outcome of the rule instance `name`.
+
+        Raises:
+            KeyError: No such instance in this report.
+        """
+        for outcome in self.outcomes:
+            if outcome.name.casefold() == name.casefold():
+                return outcome
+        raise KeyError(name)

@@ -1,0 +1,126 @@
+"""Event files: many tensors of one file, found with as little work as possible.
+
+The headers of a record repeat from step to step but for the wall time and the step. For files that are
+read whole, the headers of the first file become a template: the bytes that must be equal in the next
+file of the same layout, all compared at once. A file in which any of them differs is decoded record by
+record, so that a template can never stand in for something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smdbg_core.runs.trial.damage import RecordError
+from smdbg_core.runs.trial.index import Span
+from smdbg_core.runs.trial.payload import Payload, locate, locate_in
+from smdbg_core.runs.trial.records import CONSTANT_FOOTER, FOOTER, HEADER
+from smdbg_core.storage import LocalFile
+
+__all__ = ["EventFileReader", "Record"]
+
+WHOLE = 2**20
+"""Files up to this size are read whole."""
+
+Record = tuple[str, Span]
+"""Name of a tensor, and where the index says that its record lies."""
+
+
+class _Template(NamedTuple):
+    records: tuple[Record, ...]
+    positions: NDArray[np.intp]
+    expected: NDArray[np.uint8]
+    payloads: list[Payload | RecordError]
+
+
+class EventFileReader:
+    """Finds tensors in event files; one object for files of the same trial."""
+
+    def __init__(self) -> None:
+        self._templates: dict[int, _Template] = {}
+
+    def locate(
+        self, file: LocalFile, records: tuple[Record, ...]
+    ) -> tuple[bytearray | None, Sequence[Payload | RecordError]]:
+        """Find and check records of an open file.
+
+        Args:
+            file: The event file.
+            records: What to find. Pass the same object for files of the same layout.
+
+        Returns:
+            The content of the file, if it was read whole, and for each record where its elements lie,
+            or what is wrong with it.
+        """
+        if file.size > WHOLE:
+            return None, [_attempt(file, name, span) for name, span in records]
+        data = bytearray(file.size)
+        del data[file.read_into(0, memoryview(data)) :]
+        template = self._templates.get(id(records))
+        if template is not None and _fits(template, data):
+            return data, template.payloads
+        payloads = [_attempt_in(data, file.name, name, span) for name, span in records]
+        learnt = _learn(data, records, payloads)
+        if learnt is not None:
+            self._templates[id(records)] = learnt
+        return data, payloads
+
+
+def _fits(template: _Template, data: bytearray) -> bool:
+    if template.positions[-1] >= len(data):
+        return False
+    content = np.frombuffer(data, np.uint8)
+    return bool((content[template.positions] == template.expected).all())
+
+
+def _learn(
+    data: bytearray, records: tuple[Record, ...], payloads: list[Payload | RecordError]
+) -> _Template | None:
+    """The bytes that mark these records, if all of them are sound and plain."""
+    positions: list[NDArray[np.intp]] = []
+    for (_, (start, length)), payload in zip(records, payloads, strict=True):
+        if isinstance(payload, RecordError) or payload.values is not None:
+            return None
+        end = start + length
+        after_step = _after_step(data, start + HEADER)
+        if after_step is None or data[end - FOOTER : end] != CONSTANT_FOOTER:
+            return None
+        positions.append(np.arange(start, start + HEADER + 1))
+        positions.append(np.arange(after_step, payload.offset))
+        positions.append(np.arange(end - FOOTER, end))
+    if not positions:
+        return None
+    marks = np.unique(np.concatenate(positions))
+    return _Template(records, marks, np.frombuffer(data, np.uint8)[marks], payloads)
+
+
+def _after_step(data: bytearray, message: int) -> int | None:
+    """Where the fields after wall time and step begin; `None` if the message begins otherwise."""
+    at = message + 9
+    if data[message] != 0x09 or at >= len(data):
+        return None
+    if data[at] == 0x10:
+        at += 1
+        while at < len(data) and data[at] >= 0x80:
+            at += 1
+        at += 1
+    return at
+
+
+def _attempt(file: LocalFile, name: str, span: Span) -> Payload | RecordError:
+    try:
+        return locate(file, name, span)
+    except RecordError as error:
+        return error
+
+
+def _attempt_in(data: bytearray, file: str, name: str, span: Span) -> Payload | RecordError:
+    if not data:
+        return RecordError(file, None, "empty", "the file is empty")
+    try:
+        return locate_in(data, span[0], file, name, span)
+    except RecordError as error:
+        return error

@@ -1,0 +1,167 @@
+"""Local files."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Self
+
+from smdbg_core.errors import CorruptDataError, DataAccessError, DataError, MissingDataError
+
+__all__ = ["LocalFile", "LocalStorage"]
+
+
+class LocalFile:
+    """An open file; use it in a `with` statement.
+
+    Attributes:
+        size: Bytes in the file when it was opened.
+    """
+
+    def __init__(self, name: str, descriptor: int, size: int) -> None:
+        self.name = name
+        self.size = size
+        self._descriptor = descriptor
+
+    def read_into(self, offset: int, buffer: memoryview) -> int:
+        """Fill `buffer` from `offset` on; the bytes read are fewer only at the end of the file."""
+        done = 0
+        while done < len(buffer):
+            got = os.preadv(self._descriptor, [buffer[done:]], offset + done)
+            if not got:
+                break
+            done += got
+        return done
+
+    def read(self, offset: int, length: int) -> bytes:
+        """At most `length` bytes from `offset` on."""
+        return os.pread(self._descriptor, max(0, min(length, self.size - offset)), offset)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._descriptor)
+
+
+class LocalStorage:
+    """The files below one folder.
+
+    Names are relative, with forward slashes. A name that leads out of the folder, by `..` or by a
+    symbolic link, is refused: names come from files that others wrote.
+
+    Args:
+        root: The folder.
+    """
+
+    def __init__(self, root: str) -> None:
+        self.uri = root
+        self._real_root = os.path.realpath(root)
+        self._plain: set[str] = set()
+
+    def names(self, folder: str) -> Iterator[str]:
+        """Names of all files below `folder`, sorted; a folder that is not there has none.
+
+        Raises:
+            DataAccessError: It cannot be listed.
+        """
+        try:
+            with os.scandir(os.path.join(self.uri, folder)) as entries:
+                listed = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            raise DataAccessError(os.path.join(self.uri, folder), _reason(error)) from error
+        for name, is_folder in listed:
+            if is_folder:
+                yield from self.names(f"{folder}/{name}")
+            else:
+                yield f"{folder}/{name}"
+
+    def exists(self, name: str) -> bool:
+        """Whether there is a file of that name."""
+        return os.path.lexists(os.path.join(self.uri, name))
+
+    def require_folder(self) -> None:
+        """Complain if the root is no folder.
+
+        Raises:
+            MissingDataError: It is not there, or is a file.
+        """
+        if not os.path.isdir(self.uri):
+            problem = (
+                "is a file; give the folder of the run" if os.path.exists(self.uri) else "no such folder"
+            )
+            raise MissingDataError(self.uri, problem)
+
+    def is_empty(self) -> bool:
+        """Whether the root holds nothing at all."""
+        with os.scandir(self.uri) as entries:
+            return next(entries, None) is None
+
+    def open(self, name: str) -> LocalFile:
+        """Open a file.
+
+        Raises:
+            MissingDataError: There is no such file.
+            CorruptDataError: The name leads out of the folder, or is no regular file.
+            DataAccessError: It cannot be read.
+        """
+        path = self._path(name)
+        try:
+            # Without O_NONBLOCK, opening a pipe would wait for somebody to write to it.
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            raise _failure(name, error) from error
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            os.close(descriptor)
+            raise CorruptDataError(name, "not a regular file")
+        return LocalFile(name, descriptor, status.st_size)
+
+    def read(self, name: str) -> bytes:
+        """The whole content of a file; raises as `open` does."""
+        with self.open(name) as file:
+            try:
+                return file.read(0, file.size)
+            except OSError as error:
+                raise _failure(name, error) from error
+
+    def _path(self, name: str) -> str:
+        if not name or name.startswith("/") or ".." in name.split("/") or "\0" in name:
+            raise CorruptDataError(name, "leads out of the folder of the run")
+        path = os.path.join(self.uri, name)
+        if (os.path.islink(path) or not self._is_plain(os.path.dirname(name))) and not self._leads_inside(
+            path
+        ):
+            raise CorruptDataError(name, "a symbolic link leads out of the folder of the run")
+        return path
+
+    def _is_plain(self, folder: str) -> bool:
+        """Whether no part of the relative path `folder` is a symbolic link; asked once for each folder."""
+        if not folder or folder in self._plain:
+            return True
+        if os.path.islink(os.path.join(self.uri, folder)) or not self._is_plain(os.path.dirname(folder)):
+            return False
+        self._plain.add(folder)
+        return True
+
+    def _leads_inside(self, path: str) -> bool:
+        return os.path.commonpath([os.path.realpath(path), self._real_root]) == self._real_root
+
+
+def _failure(name: str, error: OSError) -> DataError:
+    if error.errno in (errno.ENOENT, errno.ENOTDIR):
+        return MissingDataError(name, "no such file")
+    if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.ENAMETOOLONG):
+        return CorruptDataError(name, "not a regular file")
+    return DataAccessError(name, _reason(error))
+
+
+def _reason(error: OSError) -> str:
+    return f"cannot be read: {error.strerror or error}"
