@@ -147,16 +147,19 @@ class Parameterized:
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         own = _declared(cls)
-        parameters = dict(cls.__parameters__)
+        inherited = dict(cls.__parameters__)
+        parameters: dict[str, Parameter] = {}
         for name, hint in own.items():
             if not _NAME.fullmatch(name):
                 _refuse(cls, name, "names are lower-case words joined by underscores")
-            if name not in parameters and any(hasattr(base, name) for base in cls.__bases__):
+            if name not in inherited and any(hasattr(base, name) for base in cls.__bases__):
                 _refuse(cls, name, "the base class already uses this name")
             try:
                 parameters[name] = Parameter(name, hint, cls.__dict__.get(name, REQUIRED))
             except TypeError as error:
                 _refuse(cls, name, str(error))
+        # A class's own parameters come first: they are what it is about.
+        parameters |= {name: parameter for name, parameter in inherited.items() if name not in parameters}
         cls.__parameters__ = MappingProxyType(parameters)
         cls.__parameter_hints__ = MappingProxyType({**cls.__parameter_hints__, **own})
         checks = dict(cls.__constraints__)

@@ -90,6 +90,12 @@ class Hooks:
         """Identities of the registered plugins, in the order of registration."""
         return [name for name, plugin in self._manager.list_name_plugin() if plugin not in (None, self._core)]
 
+    def has(self, hook: str) -> bool:
+        """Whether any plugin implements a hook."""
+        return any(
+            impl.plugin is not self._core for impl in getattr(self._manager.hook, hook).get_hookimpls()
+        )
+
     def register(self, identity: str, plugin: object) -> None:
         """Add a plugin; one that does not fit the hook specifications is refused and named."""
         try:

@@ -7,6 +7,7 @@ statistic needs the whole array. Tensors without a raw value are measured from t
 
 from __future__ import annotations
 
+import threading
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
@@ -19,6 +20,7 @@ from smdbg_core.engine.plan import FileTask, Item, Reference
 from smdbg_core.engine.reductions import derive
 from smdbg_core.errors import DataError
 from smdbg_core.runs.trial import Damage, RecordError
+from smdbg_core.runs.trial.dtypes import widened
 from smdbg_core.runs.trial.event_file import EventFileReader
 from smdbg_core.runs.trial.payload import Payload, damage_of, locate
 from smdbg_core.runs.views import Comparison, Failed, Measurement
@@ -33,13 +35,14 @@ Measured: TypeAlias = list[tuple[list[Measurement | None], list[Damage]]]
 _SMALL = 2**15
 """Tensors of up to this many bytes are joined with others."""
 
-_BUFFER = 2**20
+_BUFFER = BLOCK * 4
+"""One block of float32: what is read is measured while it is in the second-level cache."""
 
 
 class _Joined(NamedTuple):
     """Small tensors that are measured together."""
 
-    contents: list[memoryview]
+    contents: list[bytes | memoryview]
     sizes: list[int]
     places: list[tuple[int, int, Payload]]
     """Task, item, and where it lies."""
@@ -47,7 +50,8 @@ class _Joined(NamedTuple):
 
 def measure(tasks: Sequence[FileTask]) -> Measured:
     """Measure the items of event files; what is damaged costs only itself."""
-    return _Measuring(tasks).run()
+    with np.errstate(all="ignore"):
+        return _Measuring(tasks).run()
 
 
 class _Measuring:
@@ -57,9 +61,6 @@ class _Measuring:
         self._tasks = tasks
         self._results: Measured = []
         self._joined: dict[tuple[Any, ...], _Joined] = defaultdict(lambda: _Joined([], [], []))
-        self._reader = EventFileReader()
-        self._buffer: memoryview | None = None
-        self._passes: dict[tuple[str, ...], FusedPass] = {}
 
     def run(self) -> Measured:
         for number, task in enumerate(self._tasks):
@@ -78,7 +79,7 @@ class _Measuring:
 
     def _measure_file(self, number: int, task: FileTask, file: LocalFile) -> None:
         measurements, damage = self._results[number]
-        data, payloads = self._reader.locate(file, task.records)
+        data, payloads = _reader(task.uri).locate(file, task.records)
         content = None if data is None else memoryview(data)
         for index, payload in zip(task.raw, payloads, strict=True):
             try:
@@ -107,10 +108,16 @@ class _Measuring:
         item = self._tasks[place[0]].items[place[1]]
         if payload.values is not None or item.wanted.extras or item.wanted.compares:
             return _whole(file, payload, item, references)
-        if content is None or payload.nbytes > _SMALL:
+        if payload.nbytes > _SMALL:
             return _measurement(payload, item, self._stream(file, payload, item.wanted.fused))
         joined = self._joined[payload.number, item.wanted.fused]
-        joined.contents.append(content[payload.offset : payload.offset + payload.nbytes])
+        end = payload.offset + payload.nbytes
+        part = (
+            content[payload.offset : end]
+            if content is not None
+            else file.read(payload.offset, payload.nbytes)
+        )
+        joined.contents.append(part)
         joined.sizes.append(payload.nbytes // payload.dtype.itemsize)
         joined.places.append((*place, payload))
         return None
@@ -128,28 +135,41 @@ class _Measuring:
 
     def _stream(self, file: LocalFile, payload: Payload, names: tuple[str, ...]) -> tuple[float, ...]:
         """The fused statistics of a tensor that is never held whole."""
-        if self._buffer is None:
-            self._buffer = np.empty(_BUFFER, np.uint8).data
-        one_pass = self._passes.get(names)
+        one_pass = _SCRATCH.passes.get(names)
         if one_pass is None:
-            one_pass = self._passes[names] = FusedPass(names)
+            one_pass = _SCRATCH.passes[names] = FusedPass(names)
         one_pass.reset()
-        done = 0
+        buffer, done = _SCRATCH.buffer, 0
         while done < payload.nbytes:
-            chunk = self._buffer[: min(_BUFFER, payload.nbytes - done)]
+            chunk = buffer[: payload.nbytes - done]
             got = file.read_into(payload.offset + done, chunk)
             if got < len(chunk):
                 raise RecordError(file.name, payload.offset + done, "cut", "the file has become shorter")
             done += got
-            values = payload._replace(shape=(-1,)).array(chunk)
-            for start in range(0, values.size, BLOCK):
-                one_pass.add(values[start : start + BLOCK])
+            one_pass.add_block(widened(np.frombuffer(chunk, payload.dtype), payload.number), overwrite=True)
         return one_pass.result()
+
+
+class _Scratch(threading.local):
+    """Memory that each thread uses again: fresh pages cost as much as measuring what is read into them."""
+
+    def __init__(self) -> None:
+        self.buffer = np.empty(_BUFFER, np.uint8).data
+        self.passes: dict[tuple[str, ...], FusedPass] = {}
+
+
+_SCRATCH = _Scratch()
 
 
 @lru_cache(maxsize=8)
 def _storage(uri: str) -> LocalStorage:
     return open_storage(uri)
+
+
+@lru_cache(maxsize=8)
+def _reader(uri: str) -> EventFileReader:
+    """What was learnt of the files of a trial serves the next batch; it is checked wherever it is used."""
+    return EventFileReader()
 
 
 def _measurement(payload: Payload, item: Item, row: tuple[float, ...]) -> Measurement:

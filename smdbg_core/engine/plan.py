@@ -105,6 +105,10 @@ class RulePlan:
             self.reads.append(reads)
             self.selections.append(Selection(reads, rule.exclude, trial))
 
+    def misses(self, reads: Reads) -> bool:
+        """Whether the rule is to be told of tensors that lack what this group needs."""
+        return reads.source != "reductions" and all(one.source != "reductions" for one in self.reads)
+
     def in_range(self, step: int) -> bool:
         """Whether the rule judges this global step."""
         end = self.rule.end_step
@@ -176,7 +180,7 @@ class Plan:
                     if (reads.modes is not None and file.mode not in reads.modes) or name not in selection:
                         continue
                     if not _available(reads, entry):
-                        if reads.source == "any":
+                        if self._rules[index].misses(reads):
                             skips.append((index, NOT_SAVED_RAW))
                         continue
                     readers.append((index, number))

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from smdbg_core.discovery.loader import load_file
 from smdbg_core.discovery.registry import Registry
 from smdbg_core.errors import ConfigError, ParameterError, ParameterProblem, PluginError
 from smdbg_core.rule import Rule, TensorRule
@@ -24,6 +25,8 @@ class RuleConfig(NamedTuple):
 
     parameters: Mapping[str, Any] = {}
     actions: tuple[str, ...] = ()
+    file: str | None = None
+    """Instead of a name: `path/to/file.py:ClassName`."""
 
 
 class RosterEntry(NamedTuple):
@@ -97,6 +100,12 @@ class Roster:
                 )
 
     def _configured(self, config: RuleConfig) -> Iterator[RosterEntry]:
+        if config.file is not None:
+            rule_class = load_file(config.file)
+            rule = self._make(rule_class, config.parameters, config.name)
+            if rule is not None:
+                yield from self._entry(rule_class.__name__, config.name, rule, config.actions, config.file)
+            return
         try:
             loaded = self._registry.resolve(config.rule)
         except PluginError:
@@ -111,9 +120,9 @@ class Roster:
             yield from self._required(RosterEntry(name, spec.name, spec.identity, rule, True, config.actions))
 
     def _entry(
-        self, rule_name: str, name: str | None, rule: Rule, actions: tuple[str, ...]
+        self, rule_name: str, name: str | None, rule: Rule, actions: tuple[str, ...], file: str | None = None
     ) -> Iterator[RosterEntry]:
-        identity = self._registry.identify(type(rule))
+        identity = file or self._registry.identify(type(rule))
         yield from self._required(RosterEntry(name or rule_name, rule_name, identity, rule, True, actions))
 
     def _required(self, entry: RosterEntry) -> Iterator[RosterEntry]:

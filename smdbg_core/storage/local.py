@@ -28,8 +28,9 @@ class LocalFile:
 
     def read_into(self, offset: int, buffer: memoryview) -> int:
         """Fill `buffer` from `offset` on; the bytes read are fewer only at the end of the file."""
-        done = 0
-        while done < len(buffer):
+        wanted = len(buffer)
+        done = os.preadv(self._descriptor, [buffer], offset)
+        while 0 < done < wanted:
             got = os.preadv(self._descriptor, [buffer[done:]], offset + done)
             if not got:
                 break

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BFLOAT16", "NUMBER_OF", "STORED_AS", "STRING", "widened"]
+__all__ = ["BFLOAT16", "NAME_OF", "NUMBER_OF", "STORED_AS", "STRING", "widened"]
 
 STRING: Final = 0
 """Number of string tensors: the field is left out. 7, the format's own number, is read as well."""
@@ -37,6 +37,12 @@ NUMBER_OF: Final = {
     dtype.newbyteorder("="): number for number, dtype in STORED_AS.items() if number != BFLOAT16
 }
 """Number of a NumPy type; bfloat16 is no NumPy type."""
+
+
+NAME_OF: Final = {
+    number: "float32" if number == BFLOAT16 else dtype.name for number, dtype in STORED_AS.items()
+}
+"""Name of the NumPy type in which a reader gives the elements, by the number of the type."""
 
 
 def widened(values: NDArray[Any], number: int) -> NDArray[Any]:

@@ -25,6 +25,9 @@ __all__ = ["EventFileReader", "Record"]
 WHOLE = 2**20
 """Files up to this size are read whole."""
 
+_KNOWN = 4096
+"""How many templates and headers are kept."""
+
 Record = tuple[str, Span]
 """Name of a tensor, and where the index says that its record lies."""
 
@@ -36,11 +39,25 @@ class _Template(NamedTuple):
     payloads: list[Payload | RecordError]
 
 
+class _Head(NamedTuple):
+    """The headers of a large record, but for its wall time and step."""
+
+    begin: bytes
+    """Length, its checksum, and the tag of the wall time."""
+
+    after_step: int
+    rest: bytes
+    """From there up to the elements."""
+
+    payload: Payload
+
+
 class EventFileReader:
     """Finds tensors in event files; one object for files of the same trial."""
 
     def __init__(self) -> None:
         self._templates: dict[int, _Template] = {}
+        self._heads: dict[tuple[str, int], _Head] = {}
 
     def locate(
         self, file: LocalFile, records: tuple[Record, ...]
@@ -56,7 +73,7 @@ class EventFileReader:
             or what is wrong with it.
         """
         if file.size > WHOLE:
-            return None, [_attempt(file, name, span) for name, span in records]
+            return None, [self._locate_large(file, name, span) for name, span in records]
         data = bytearray(file.size)
         del data[file.read_into(0, memoryview(data)) :]
         template = self._templates.get(id(records))
@@ -65,8 +82,35 @@ class EventFileReader:
         payloads = [_attempt_in(data, file.name, name, span) for name, span in records]
         learnt = _learn(data, records, payloads)
         if learnt is not None:
+            if len(self._templates) >= _KNOWN:
+                self._templates.clear()
             self._templates[id(records)] = learnt
         return data, payloads
+
+    def _locate_large(self, file: LocalFile, name: str, span: Span) -> Payload | RecordError:
+        """Find a record that is not read whole, by headers that were learnt from the same tensor."""
+        start, length = span
+        head = self._heads.get((name, length))
+        if head is not None and start + length <= file.size:
+            found = file.read(start, head.after_step + len(head.rest))
+            if (
+                found.startswith(head.begin)
+                and found[head.after_step :] == head.rest
+                and _after_step(found, HEADER) == head.after_step
+                and file.read(start + length - FOOTER, FOOTER) == CONSTANT_FOOTER
+            ):
+                return head.payload._replace(offset=start + len(found))
+        payload = _attempt(file, name, span)
+        if not isinstance(payload, RecordError) and payload.values is None:
+            found = file.read(start, payload.offset - start)
+            after_step = _after_step(found, HEADER)
+            if after_step is not None:
+                if len(self._heads) >= _KNOWN:
+                    self._heads.clear()
+                self._heads[name, length] = _Head(
+                    found[: HEADER + 1], after_step, found[after_step:], payload
+                )
+        return payload
 
 
 def _fits(template: _Template, data: bytearray) -> bool:
@@ -97,10 +141,10 @@ def _learn(
     return _Template(records, marks, np.frombuffer(data, np.uint8)[marks], payloads)
 
 
-def _after_step(data: bytearray, message: int) -> int | None:
+def _after_step(data: bytes | bytearray, message: int) -> int | None:
     """Where the fields after wall time and step begin; `None` if the message begins otherwise."""
     at = message + 9
-    if data[message] != 0x09 or at >= len(data):
+    if at >= len(data) or data[message] != 0x09:
         return None
     if data[at] == 0x10:
         at += 1

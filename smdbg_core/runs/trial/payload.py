@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from smdbg_core.errors import DataError
 from smdbg_core.runs.trial.damage import RecordError
-from smdbg_core.runs.trial.dtypes import BFLOAT16, STORED_AS, STRING, widened
+from smdbg_core.runs.trial.dtypes import NAME_OF, STORED_AS, STRING, widened
 from smdbg_core.runs.trial.records import CONSTANT_FOOTER, FOOTER, HEADER, check_footer, check_header
 from smdbg_core.runs.trial.wire import TensorValue, WireError, decode_event
 from smdbg_core.storage import LocalFile
@@ -52,9 +52,7 @@ class Payload(NamedTuple):
     @property
     def dtype_name(self) -> str:
         """Name of the tensor's NumPy type as a reader gets it."""
-        if self.values is not None:
-            return str(self.values.dtype)
-        return "float32" if self.number == BFLOAT16 else self.dtype.name
+        return str(self.values.dtype) if self.values is not None else NAME_OF[self.number]
 
 
 def locate(file: LocalFile, name: str, span: tuple[int, int]) -> Payload:

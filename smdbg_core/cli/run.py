@@ -1,0 +1,232 @@
+"""`smdbg run`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from smdbg_core.cli.main import FAILURE
+from smdbg_core.cli.options import parse_parameters, parse_steps
+from smdbg_core.cli.table import render_table
+from smdbg_core.discovery.hooks import Hooks
+from smdbg_core.discovery.registry import Registry
+from smdbg_core.engine.config import Config, load_config
+from smdbg_core.engine.evaluate import evaluate
+from smdbg_core.engine.roster import RuleConfig
+from smdbg_core.errors import ConfigError
+from smdbg_core.findings import Finding
+from smdbg_core.outcomes import Report
+from smdbg_core.report.json import render_finding_line, render_json, render_lines
+from smdbg_core.report.junit import render_junit
+
+__all__ = ["command", "exit_status"]
+
+_FORMATS = ("table", "json", "jsonl", "junit")
+
+
+@click.command("run")
+@click.argument("path", required=False)
+@click.option("--rule", "rules", multiple=True, metavar="NAME", help="Judge only with this rule; repeatable.")
+@click.option(
+    "--param", "parameters", multiple=True, metavar="RULE.PARAM=VALUE", help="Set a parameter; repeatable."
+)
+@click.option("--config", metavar="FILE", help="Configuration file; smdbg.toml by default, if it is there.")
+@click.option("--steps", metavar="A:B", help="Judge global steps from A up to, not including, B.")
+@click.option(
+    "--mode",
+    type=click.Choice(["TRAIN", "EVAL", "PREDICT", "GLOBAL"], case_sensitive=False),
+    help="Judge only steps of this mode.",
+)
+@click.option("--stop-on-first", is_flag=True, help="End as soon as anything fires.")
+@click.option("--jobs", type=click.IntRange(1, 256), metavar="N", help="Measure in N processes.")
+@click.option(
+    "--format",
+    "output_format",
+    default="table",
+    metavar="FORMAT",
+    help=f"{', '.join(_FORMATS)}, or what a plugin renders.  [default: table]",
+)
+@click.option(
+    "--output", type=click.Path(path_type=Path), metavar="DIR", help="Write report and files there."
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(["fired", "error", "never"]),
+    default="fired",
+    show_default=True,
+    help="fired: exit 1 if a rule fired. error: only failures count. never: judged is 0.",
+)
+@click.option("-v", "--verbose", count=True, help="Log more; twice for everything.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress, no warnings.")
+@click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def command(
+    path: str | None,
+    rules: tuple[str, ...],
+    parameters: tuple[str, ...],
+    config: str | None,
+    steps: str | None,
+    mode: str | None,
+    stop_on_first: bool,
+    jobs: int | None,
+    output_format: str,
+    output: Path | None,
+    fail_on: str,
+    verbose: int,
+    quiet: bool,
+    log_format: str,
+) -> int:
+    """Judge the run at PATH with rules.
+
+    Without --rule, every installed rule that applies to the data judges it. The exit status is 2 for a
+    mistake in the command or configuration; 3 if the run cannot be read, a rule failed, nothing was
+    judged, or a rule named by --rule was not evaluated; 1 if a rule fired; else 0.
+    """
+    settings = load_config(config)
+    path = path or settings.path
+    if path is None:
+        raise click.UsageError("give the PATH of a run, or `path` in the configuration file")
+    registry = Registry(settings.policy)
+    given = parse_parameters(parameters)
+    asked = _asked(settings, rules)
+    if output_format not in _FORMATS and not Hooks(registry.load_hooks()).has("smdbg_render_report"):
+        raise click.UsageError(f"no format {output_format!r}; there are {', '.join(_FORMATS)}")
+    stream = sys.stdout if output_format == "jsonl" else None
+    with _executor(jobs) as executor, _progress(quiet) as on_step:
+        report = evaluate(
+            path,
+            asked,
+            parameters=given,
+            registry=registry,
+            executor=executor,
+            steps=parse_steps(steps),
+            mode=mode,
+            stop_on_first=stop_on_first,
+            output=output,
+            on_finding=_streamer() if stream else None,
+            on_step=on_step,
+        )
+    if verbose:
+        _log(report, verbose, log_format)
+    click.echo(_render(report, output_format, registry, quiet), nl=False)
+    if output is not None:
+        _write(output, report)
+    return exit_status(report, named=bool(asked), fail_on=fail_on)
+
+
+def exit_status(report: Report, *, named: bool, fail_on: str = "fired") -> int:
+    """The exit status of a judged run.
+
+    Args:
+        report: The report.
+        named: Whether rules were asked for by name.
+        fail_on: `fired`, `error` or `never`.
+    """
+    if fail_on == "never":
+        return 0
+    statuses = [outcome.status for outcome in report.outcomes]
+    nothing_judged = not any(status in ("fired", "clean") for status in statuses)
+    if "error" in statuses or nothing_judged or (named and "not_evaluated" in statuses):
+        return FAILURE
+    return 1 if fail_on == "fired" and "fired" in statuses else 0
+
+
+def _asked(settings: Config, rules: tuple[str, ...]) -> list[RuleConfig] | None:
+    """The rules of the configuration, or those of the command line instead."""
+    configured = settings.rule_configs()
+    if not rules:
+        return configured or None
+    asked = []
+    for name in rules:
+        path, _, attribute = name.rpartition(":")
+        if path.endswith(".py"):
+            asked.append(RuleConfig(attribute, file=name))
+            continue
+        matching = [one for one in configured if name.casefold() == (one.name or one.rule).casefold()]
+        asked += matching or [RuleConfig(name)]
+    return asked
+
+
+@contextmanager
+def _executor(jobs: int | None) -> Iterator[Executor | None]:
+    if jobs is None or jobs == 1:
+        yield None
+        return
+    import multiprocessing
+
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+        yield pool
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """A line on the terminal for runs that take longer than a second."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    started = shown = time.monotonic()
+    visible = False
+
+    def show(done: int, total: int) -> None:
+        nonlocal shown, visible
+        now = time.monotonic()
+        if now - started > 1 and now - shown > 0.1:
+            shown, visible = now, True
+            click.echo(f"\rstep {done} of {total}", err=True, nl=False)
+
+    try:
+        yield show
+    finally:
+        if visible:
+            click.echo("\r" + " " * 40 + "\r", err=True, nl=False)
+
+
+def _streamer() -> Callable[[str, Finding], None]:
+    return lambda name, finding: click.echo(render_finding_line(name, finding), nl=False)
+
+
+def _render(report: Report, output_format: str, registry: Registry, quiet: bool) -> str:
+    if output_format == "json":
+        return render_json(report)
+    if output_format == "jsonl":
+        return render_lines(report)
+    if output_format == "junit":
+        return render_junit(report)
+    if output_format != "table":
+        text = Hooks(registry.load_hooks()).render_report(report, output_format)
+        if text is None:
+            raise ConfigError(f"no format {output_format!r}; there are {', '.join(_FORMATS)}")
+        return text
+    shown = msgspec.structs.replace(report, warnings=[]) if quiet else report
+    return render_table(shown, registry)
+
+
+def _write(folder: Path, report: Report) -> None:
+    from smdbg_core.engine.artifacts import write_artifacts
+    from smdbg_core.findings import Artifact
+
+    write_artifacts(
+        folder,
+        [
+            Artifact(path="report.json", content=render_json(report).encode()),
+            Artifact(path="report.xml", content=render_junit(report).encode(errors="replace")),
+        ],
+    )
+
+
+def _log(report: Report, verbosity: int, log_format: str) -> None:
+    from smdbg_core.cli.log import configure
+
+    log: Any = configure(verbosity, log_format).bind(run=report.run.uri)
+    for outcome in report.outcomes:
+        bound = log.bind(rule=outcome.name, plugin=outcome.plugin)
+        bound.info(outcome.status, points=outcome.coverage.points, skipped=outcome.coverage.skipped)
+        if outcome.traceback:
+            bound.error("rule failed", reason=outcome.reason, traceback=outcome.traceback)

@@ -1,0 +1,117 @@
+"""The configuration file `smdbg.toml`."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from smdbg_core.discovery.policy import Policy
+from smdbg_core.engine.roster import RuleConfig
+from smdbg_core.errors import ConfigError
+from smdbg_core.spelling import nearest
+
+__all__ = ["Config", "load_config"]
+
+DEFAULT_NAME = "smdbg.toml"
+
+
+class _Plugins(msgspec.Struct, forbid_unknown_fields=True):
+    pinned: list[str] | None = None
+    disable: list[str] = []
+    third_party: bool = True
+    strict: bool = False
+    required: list[str] = []
+
+
+class Config(msgspec.Struct, kw_only=True):
+    """What a configuration file says."""
+
+    path: str | None = None
+    """The run to judge."""
+
+    plugins: _Plugins = msgspec.field(default_factory=_Plugins)
+    rules: list[dict[str, Any]] = []
+    source: str = ""
+    """The file that it was read from."""
+
+    @property
+    def policy(self) -> Policy:
+        """Which plugins may take part."""
+        plugins = self.plugins
+        return Policy(
+            None if plugins.pinned is None else tuple(plugins.pinned),
+            tuple(plugins.disable),
+            plugins.third_party,
+            plugins.strict,
+            tuple(plugins.required),
+        )
+
+    def rule_configs(self) -> list[RuleConfig]:
+        """The configured rules.
+
+        Raises:
+            ConfigError: An entry names no rule; all such entries are listed.
+        """
+        configs, problems = [], []
+        for number, entry in enumerate(self.rules, start=1):
+            parameters = dict(entry)
+            rule, name, file = (parameters.pop(key, None) for key in ("rule", "name", "file"))
+            place = f"{self.source}: rules[{number}]"
+            if (rule is None) == (file is None):
+                problems.append(
+                    f"{place}: give either `rule`, a name, or `file`, a path/to/file.py:ClassName"
+                )
+            elif not all(isinstance(text, str | None) for text in (rule, name, file)):
+                problems.append(f"{place}: `rule`, `name` and `file` are texts")
+            else:
+                resolved = None if file is None else str(Path(self.source).parent / str(file))
+                configs.append(RuleConfig(str(rule or ""), name, parameters, file=resolved))
+        if problems:
+            raise ConfigError("\n".join(problems))
+        return configs
+
+
+def load_config(path: str | None) -> Config:
+    """Read a configuration file.
+
+    Args:
+        path: The file; without one, `smdbg.toml` in the working directory if there is one.
+
+    Raises:
+        ConfigError: The file cannot be read, is no TOML, or has keys that mean nothing.
+    """
+    if path is None and not Path(DEFAULT_NAME).is_file():
+        return Config()
+    file = Path(path or DEFAULT_NAME)
+    try:
+        with file.open("rb") as opened:
+            document = tomllib.load(opened)
+    except OSError as error:
+        message = f"{file}: cannot be read: {error.strerror or error}"
+        raise ConfigError(message) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        message = f"{file}: not TOML: {error}"
+        raise ConfigError(message) from None
+    problems = [
+        *_unknown(document, ("path", "plugins", "rules"), f"{file}"),
+        *_unknown(document.get("plugins", {}), _Plugins.__struct_fields__, f"{file}: plugins"),
+    ]
+    if problems:
+        raise ConfigError("\n".join(problems))
+    try:
+        config = msgspec.convert(document, Config)
+    except msgspec.ValidationError as error:
+        message = f"{file}: {error}"
+        raise ConfigError(message) from None
+    config.source = str(file)
+    return config
+
+
+def _unknown(table: Any, known: Iterable[str], place: str) -> list[str]:
+    names = tuple(known)
+    keys = table if isinstance(table, dict) else ()
+    return [f"{place}: no key {key!r}{nearest(key, names)}" for key in keys if key not in names]

@@ -1,0 +1,165 @@
+"""Reports for people, on a terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+
+from smdbg_core.findings import Finding
+from smdbg_core.outcomes import Outcome, Report, RunSummary
+from smdbg_core.rule import Documentation
+
+__all__ = ["plain", "render_console"]
+
+_SHOWN = 5
+_ORDER = {"critical": 0, "warning": 1, "info": 2}
+_LABELS = {"fired": "FIRED", "error": "ERROR", "clean": "clean", "not_evaluated": "not evaluated"}
+_COLOURS = {"fired": "red", "error": "magenta", "clean": "green", "not_evaluated": "yellow"}
+
+Style = Callable[[str, str], str]
+"""Colours a text: `style(text, colour)`."""
+
+
+def render_console(
+    report: Report,
+    documentation: Mapping[str, Documentation] | None = None,
+    *,
+    width: int = 100,
+    style: Style | None = None,
+) -> str:
+    """The report as text: the verdict of each rule, what was found, what to do, what was not judged.
+
+    Args:
+        report: The report.
+        documentation: What rules say about themselves, by rule name.
+        width: Columns.
+        style: Colours texts; without one there are no colours.
+    """
+    return "\n".join(_Console(report, documentation or {}, max(width, 40), style).lines()) + "\n"
+
+
+def plain(text: str) -> str:
+    """The text with control characters made visible: names in data can hold anything."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+class _Console:
+    def __init__(
+        self, report: Report, documentation: Mapping[str, Documentation], width: int, style: Style | None
+    ) -> None:
+        self._report = report
+        self._documentation = documentation
+        self._width = width
+        self._style = style or (lambda text, _: text)
+
+    def lines(self) -> Iterator[str]:
+        yield from self._run(self._report.run)
+        outcomes = self._report.outcomes
+        wide = max((len(plain(outcome.name)) for outcome in outcomes), default=0)
+        by_status = {status: [o for o in outcomes if o.status == status] for status in _LABELS}
+        by_status["fired"].sort(key=lambda outcome: _ORDER[outcome.severity])
+        for outcome in (*by_status["fired"], *by_status["error"]):
+            yield ""
+            yield from self._outcome(outcome, wide)
+        if by_status["clean"]:
+            yield ""
+        for outcome in by_status["clean"]:
+            yield from self._outcome(outcome, wide)
+        if by_status["not_evaluated"]:
+            yield ""
+            yield self._style("Not evaluated", _COLOURS["not_evaluated"])
+            for outcome in by_status["not_evaluated"]:
+                yield from self._wrap(
+                    f"{plain(outcome.name):<{wide}}  {plain(outcome.reason or '')}", "  ", wide + 4
+                )
+        if self._report.warnings:
+            yield ""
+            yield self._style("Warnings", "yellow")
+            for warning in self._report.warnings:
+                yield from self._wrap(plain(warning), "  ", 4)
+        yield ""
+        counts = [f"{len(found)} {_LABELS[status].lower()}" for status, found in by_status.items() if found]
+        yield "Verdict: " + (", ".join(counts) or "no rules") + "."
+
+    def _run(self, run: RunSummary) -> Iterator[str]:
+        yield plain(run.uri)
+        if "trial" in run.has:
+            modes = ", ".join(f"{count} {mode}" for mode, count in run.modes.items())
+            workers = _count(len(run.workers), "worker")
+            steps = f"{run.steps} saved steps, {run.first_step} to {run.last_step} ({modes})"
+            ended = "" if run.ended else "; no end marker: still running, or killed"
+            yield from self._wrap(f"{steps}; {run.tensors} tensors; {workers}{ended}", "", 0)
+
+    def _outcome(self, outcome: Outcome, wide: int) -> Iterator[str]:
+        label = self._style(_LABELS[outcome.status], _COLOURS[outcome.status])
+        head = f"{label}  {plain(outcome.name):<{wide}}"
+        coverage = outcome.coverage
+        if outcome.status == "error":
+            yield head
+            yield from self._wrap(f"{plain(outcome.plugin)}: {plain(outcome.reason or '')}", "  ", 2)
+            return
+        judged = f"{_count(coverage.tensors, 'tensor')}, {_count(coverage.steps, 'step')}"
+        if coverage.windows:
+            judged = f"{coverage.series} series, {_count(coverage.windows, 'window')}"
+        if outcome.status == "clean":
+            closest = outcome.closest
+            near = ""
+            if closest is not None:
+                value, limit = f"{closest.value:.3g}", f"{closest.comparison} {closest.limit:g}"
+                near = f"; closest: {closest.statistic} {value}, fires at {limit}"
+            yield from self._wrap(f"{head}  {judged}{near}", "", 2, styled=True)
+            if outcome.reason:
+                yield from self._wrap(plain(outcome.reason), "  ", 2)
+            return
+        yield f"{head}  {outcome.severity}"
+        yield from self._findings(outcome)
+        documentation = self._documentation.get(outcome.rule)
+        if documentation is not None and documentation.remedy:
+            yield from self._wrap(f"What to do: {documentation.remedy}", "  ", 4)
+
+    def _findings(self, outcome: Outcome) -> Iterator[str]:
+        """The findings by subject, each subject once however many episodes it has."""
+        by_subject: dict[tuple[str, str | None], list[Finding]] = {}
+        for finding in outcome.findings:
+            by_subject.setdefault((finding.subject, finding.worker), []).append(finding)
+        for episodes in list(by_subject.values())[:_SHOWN]:
+            first = episodes[0]
+            yield from self._wrap(
+                f"{plain(first.subject)}, {_where(episodes)}: {plain(first.message)}", "  ", 4
+            )
+        more = len(by_subject) - _SHOWN
+        if more > 0:
+            yield f"  ... and {_count(more, 'more tensor' if first.node is None else 'more subject')}"
+        if outcome.findings_truncated:
+            yield f"  ... and {outcome.findings_truncated} findings beyond the cap"
+
+    def _wrap(self, text: str, first: str, indent: int, *, styled: bool = False) -> list[str]:
+        if styled and "\x1b" in text:
+            return [first + text]
+        return textwrap.wrap(
+            text,
+            self._width,
+            initial_indent=first,
+            subsequent_indent=" " * indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _where(episodes: list[Finding]) -> str:
+    """Steps, mode and worker of the episodes of one subject."""
+    first, last = episodes[0], episodes[-1]
+    if first.step is None:
+        return first.node or first.worker or "everywhere"
+    steps = f"step {first.step}"
+    if last.last_step not in (None, first.step):
+        points = sum(episode.count for episode in episodes)
+        several = f" in {len(episodes)} episodes" if len(episodes) > 1 else ""
+        steps = f"steps {first.step} to {last.last_step} ({points} points{several})"
+    mode = f" {first.mode}" if first.mode not in (None, "GLOBAL") else ""
+    worker = f", {plain(first.worker)}" if first.worker not in (None, "worker_0") else ""
+    return f"{steps}{mode}{worker}"
