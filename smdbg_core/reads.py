@@ -54,6 +54,9 @@ class Reads(NamedTuple):
     modes: tuple[str, ...] | None = None
     """Modes in order of preference: the first one seen so far with a matching tensor counts."""
 
+    first: int | None = None
+    """Read only the first so many saved steps of each mode."""
+
     strings: bool = False
     """Whether tensors of strings make sense; otherwise they are skipped."""
 

@@ -20,7 +20,7 @@ from smdbg_core.engine.plan import FileTask, Item, Reference
 from smdbg_core.engine.reductions import derive
 from smdbg_core.errors import DataError
 from smdbg_core.runs.trial import Damage, RecordError
-from smdbg_core.runs.trial.dtypes import widened
+from smdbg_core.runs.trial.dtypes import STORED_AS, widened
 from smdbg_core.runs.trial.event_file import EventFileReader
 from smdbg_core.runs.trial.payload import Payload, damage_of, locate
 from smdbg_core.runs.views import Comparison, Failed, Measurement
@@ -39,13 +39,28 @@ _BUFFER = BLOCK * 4
 """One block of float32: what is read is measured while it is in the second-level cache."""
 
 
-class _Joined(NamedTuple):
-    """Small tensors that are measured together."""
+class _Group(NamedTuple):
+    """Small tensors of one file that are measured together: one type, the same statistics."""
 
-    contents: list[bytes | memoryview]
+    key: tuple[int, tuple[str, ...]]
+    """Number of the type, and names of the statistics."""
+
+    places: list[tuple[int, Payload]]
+    """Items, and where they lie."""
+
+    slices: list[slice]
+    """Their bytes in the file."""
+
     sizes: list[int]
-    places: list[tuple[int, int, Payload]]
-    """Task, item, and where it lies."""
+
+
+class _Joined(NamedTuple):
+    """Groups of one key from all files of a batch."""
+
+    contents: list[bytes]
+    sizes: list[int]
+    groups: list[tuple[int, _Group]]
+    """Task and group."""
 
 
 def measure(tasks: Sequence[FileTask]) -> Measured:
@@ -60,7 +75,8 @@ class _Measuring:
     def __init__(self, tasks: Sequence[FileTask]) -> None:
         self._tasks = tasks
         self._results: Measured = []
-        self._joined: dict[tuple[Any, ...], _Joined] = defaultdict(lambda: _Joined([], [], []))
+        self._joined: dict[tuple[int, tuple[str, ...]], _Joined] = defaultdict(lambda: _Joined([], [], []))
+        self._groupings: dict[int, tuple[Any, list[_Group], list[tuple[int, Payload | RecordError]]]] = {}
 
     def run(self) -> Measured:
         for number, task in enumerate(self._tasks):
@@ -81,12 +97,26 @@ class _Measuring:
         measurements, damage = self._results[number]
         data, payloads = _reader(task.uri).locate(file, task.records)
         content = None if data is None else memoryview(data)
-        for index, payload in zip(task.raw, payloads, strict=True):
+        groups, alone = self._grouped(task, payloads)
+        for group in groups:
+            joined = self._joined[group.key]
+            if content is None:
+                joined.contents.extend(file.read(part.start, part.stop - part.start) for part in group.slices)
+            else:
+                joined.contents.append(b"".join(map(content.__getitem__, group.slices)))
+            joined.sizes.extend(group.sizes)
+            joined.groups.append((number, group))
+        for index, payload in alone:
+            item = task.items[index]
             try:
                 if isinstance(payload, RecordError):
                     raise payload
-                references = task.references[index] if task.references else ()
-                measurements[index] = self._measure_item(file, content, payload, (number, index), references)
+                if payload.values is not None or item.wanted.extras or item.wanted.compares:
+                    references = task.references[index] if task.references else ()
+                    measurements[index] = _whole(file, payload, item, references)
+                else:
+                    row = self._stream(file, payload, item.wanted.fused)
+                    measurements[index] = _measurement(payload, item.wanted.fused, row)
             except RecordError as error:
                 damage.append(error.damage)
         for index, item in enumerate(task.items):
@@ -96,42 +126,43 @@ class _Measuring:
                 except RecordError as error:
                     damage.append(error.damage)
 
-    def _measure_item(
-        self,
-        file: LocalFile,
-        content: memoryview | None,
-        payload: Payload,
-        place: tuple[int, int],
-        references: Sequence[Sequence[Reference]],
-    ) -> Measurement | None:
-        """Measure a tensor now, or join it to those that are measured later."""
-        item = self._tasks[place[0]].items[place[1]]
-        if payload.values is not None or item.wanted.extras or item.wanted.compares:
-            return _whole(file, payload, item, references)
-        if payload.nbytes > _SMALL:
-            return _measurement(payload, item, self._stream(file, payload, item.wanted.fused))
-        joined = self._joined[payload.number, item.wanted.fused]
-        end = payload.offset + payload.nbytes
-        part = (
-            content[payload.offset : end]
-            if content is not None
-            else file.read(payload.offset, payload.nbytes)
-        )
-        joined.contents.append(part)
-        joined.sizes.append(payload.nbytes // payload.dtype.itemsize)
-        joined.places.append((*place, payload))
-        return None
+    def _grouped(
+        self, task: FileTask, payloads: Sequence[Payload | RecordError]
+    ) -> tuple[list[_Group], list[tuple[int, Payload | RecordError]]]:
+        """The small tensors of a file in groups, and the others; files of one layout share the answer."""
+        known = self._groupings.get(id(payloads))
+        if known is not None and known[0] is payloads:
+            return known[1], known[2]
+        groups: dict[tuple[int, tuple[str, ...]], _Group] = {}
+        alone: list[tuple[int, Payload | RecordError]] = []
+        for index, payload in zip(task.raw, payloads, strict=True):
+            wanted = task.items[index].wanted
+            if (
+                isinstance(payload, RecordError)
+                or payload.values is not None
+                or payload.nbytes > _SMALL
+                or wanted.extras
+                or wanted.compares
+            ):
+                alone.append((index, payload))
+                continue
+            key = payload.number, wanted.fused
+            group = groups.setdefault(key, _Group(key, [], [], []))
+            group.places.append((index, payload))
+            group.slices.append(slice(payload.offset, payload.offset + payload.nbytes))
+            group.sizes.append(payload.nbytes // payload.dtype.itemsize)
+        self._groupings[id(payloads)] = payloads, list(groups.values()), alone
+        return list(groups.values()), alone
 
     def _measure_joined(self) -> None:
-        for (_, names), joined in self._joined.items():
-            payload = joined.places[0][2]
-            values = payload._replace(shape=(-1,)).array(b"".join(joined.contents))
-            rows = fused_segments(values, joined.sizes, names)
-            place = names.index("non_finite")
-            for (task, index, payload), row in zip(joined.places, rows, strict=True):
-                self._results[task][0][index] = Measurement(
-                    payload.shape, payload.dtype_name, int(row[place]), row
-                )
+        for (number, names), joined in self._joined.items():
+            content = b"".join(joined.contents)
+            values = widened(np.frombuffer(content, STORED_AS[number]), number)
+            rows = iter(fused_segments(values, joined.sizes, names))
+            for task, group in joined.groups:
+                measurements = self._results[task][0]
+                for (index, payload), row in zip(group.places, rows, strict=False):
+                    measurements[index] = _measurement(payload, names, row)
 
     def _stream(self, file: LocalFile, payload: Payload, names: tuple[str, ...]) -> tuple[float, ...]:
         """The fused statistics of a tensor that is never held whole."""
@@ -172,10 +203,8 @@ def _reader(uri: str) -> EventFileReader:
     return EventFileReader()
 
 
-def _measurement(payload: Payload, item: Item, row: tuple[float, ...]) -> Measurement:
-    return Measurement(
-        payload.shape, payload.dtype_name, int(row[item.wanted.fused.index("non_finite")]), row
-    )
+def _measurement(payload: Payload, names: tuple[str, ...], row: tuple[float, ...]) -> Measurement:
+    return Measurement(payload.shape, payload.dtype_name, int(row[names.index("non_finite")]), row)
 
 
 def _read(file: LocalFile, payload: Payload) -> NDArray[Any]:

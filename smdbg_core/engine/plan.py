@@ -140,16 +140,28 @@ class Plan:
         self._rules = rules
         self._others = {name: runs for by_name in others for name, runs in by_name.items()}
         self._cache: dict[tuple[int, str, tuple[int, ...]], FilePlan] = {}
+        self._steps_of_mode: dict[str, set[int]] = defaultdict(set)
+        self._longest_first = max((r.first or 0 for rule in rules for r in rule.reads), default=0)
         self._history: dict[tuple[str, str], list[tuple[int, StepFile]]] = defaultdict(list)
 
     def file(self, file: StepFile) -> FilePlan:
         """The plan of one file."""
         active = tuple(index for index, plan in enumerate(self._rules) if plan.in_range(file.step))
+        seen = self._seen_before(file)
+        if seen < self._longest_first:
+            return self._plan(file, active, seen)
         key = (id(file.layout), file.mode, active)
         plan = self._cache.get(key)
         if plan is None:
-            plan = self._cache[key] = self._plan(file, active)
+            plan = self._cache[key] = self._plan(file, active, seen)
         return plan
+
+    def _seen_before(self, file: StepFile) -> int:
+        """How many steps of its mode came before the file's, as far as any rule counts them."""
+        steps = self._steps_of_mode[file.mode]
+        if len(steps) <= self._longest_first:
+            steps.add(file.step)
+        return len(steps) - 1
 
     def task(self, file: StepFile, plan: FilePlan) -> FileTask:
         """The measuring task of one file; files must come in the order of steps."""
@@ -166,7 +178,7 @@ class Plan:
         """Remember a file as the past of later ones."""
         self._history[file.mode, file.worker].append((file.mode_step, file))
 
-    def _plan(self, file: StepFile, active: tuple[int, ...]) -> FilePlan:
+    def _plan(self, file: StepFile, active: tuple[int, ...], seen: int) -> FilePlan:
         items: list[Item] = []
         members: list[Member] = []
         skips: list[tuple[int, str]] = []
@@ -177,7 +189,9 @@ class Plan:
             for index in active:
                 for number, selection in enumerate(self._rules[index].selections):
                     reads = selection.reads
-                    if (reads.modes is not None and file.mode not in reads.modes) or name not in selection:
+                    if reads.modes is not None and file.mode not in reads.modes:
+                        continue
+                    if (reads.first is not None and seen >= reads.first) or name not in selection:
                         continue
                     if not _available(reads, entry):
                         if self._rules[index].misses(reads):

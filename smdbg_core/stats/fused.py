@@ -293,9 +293,9 @@ def _sum(values: Array) -> float:
     rest = values.size % _ROW
     ones = _ones(values.dtype)
     if not rest:
-        return sum(np.vecdot(values.reshape(-1, _ROW), ones).tolist())
+        return float(sum(np.vecdot(values.reshape(-1, _ROW), ones).tolist()))
     rows = values[:-rest].reshape(-1, _ROW)
-    return sum(np.vecdot(rows, ones).tolist()) + float(np.vecdot(values[-rest:], ones[:rest]))
+    return float(sum(np.vecdot(rows, ones).tolist())) + float(np.vecdot(values[-rest:], ones[:rest]))
 
 
 def _sum_squares(values: Array) -> float:
@@ -303,7 +303,7 @@ def _sum_squares(values: Array) -> float:
     rest = values.size % _ROW
     rows = values[: values.size - rest].reshape(-1, _ROW)
     tail = values[values.size - rest :]
-    return sum(np.vecdot(rows, rows).tolist()) + float(np.vecdot(tail, tail))
+    return float(sum(np.vecdot(rows, rows).tolist())) + float(np.vecdot(tail, tail))
 
 
 @cache

@@ -1,0 +1,71 @@
+"""DeadRelu."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from smdbg_core import DEEP_LEARNING, Collection, Finding, Meta, Reads, Regex, StepView, TensorRule
+
+
+class DeadRelu(TensorRule):
+    """Fires when too many ReLU units of a layer output nothing for nearly all samples.
+
+    Why it matters: a dead unit has no gradient, and so stays dead.
+    What to do: lower the learning rate, check the biases and the input scale, or use a leaky activation.
+    """
+
+    frameworks: ClassVar = DEEP_LEARNING
+    group: ClassVar = "deep learning"
+    collections_to_save: ClassVar = (
+        Collection("relu_output", include_regex=".*relu_output", save_interval=500),
+    )
+
+    tensor_regex: Annotated[
+        tuple[Regex, ...],
+        Meta(
+            description="Outputs of ReLU layers.",
+            also=(r"(?i)re_?lu\w*_output", r"(?i)re_?lu\w*/(?!inputs|weights)"),
+        ),
+    ] = (".*relu_output",)
+    threshold_inactivity: Annotated[
+        float,
+        Meta(
+            ge=0, le=100, unit="percent", description="A unit active in a smaller share of samples is dead."
+        ),
+    ] = 1.0
+    threshold_layer: Annotated[
+        float, Meta(ge=0, le=100, unit="percent", description="A larger share of dead units fires.")
+    ] = 50.0
+    unit_axis: Annotated[
+        int | None,
+        Meta(
+            description="Axis whose positions are the units; every position after the batch by default.",
+            local=True,
+        ),
+    ] = None
+
+    @property
+    def _activity(self) -> tuple[str, float, None, int | None]:
+        return "active_counts", 0.0, None, self.unit_axis
+
+    def reads(self) -> Reads:
+        """The outputs of ReLU layers."""
+        return Reads(patterns=self.patterns("tensor_regex"), statistics=(self._activity,), source="raw")
+
+    def evaluate(self, step: StepView) -> Iterator[Finding]:
+        """Judge the share of dead units of every layer."""
+        for tensor in step.tensors():
+            activity = tensor.measure(*self._activity)
+            units = len(activity.counts)
+            if not units or not activity.samples:
+                self.skip(tensor, "empty tensor")
+                continue
+            dead = np.count_nonzero(100 * activity.counts < self.threshold_inactivity * activity.samples)
+            percent = 100 * dead / units
+            text = f"{percent:.4g} % of {units} units are dead > {self.threshold_layer:g} %"
+            yield from self.judge(
+                tensor, "dead_percent", percent, ">", self.threshold_layer, message=text, non_finite=0
+            )

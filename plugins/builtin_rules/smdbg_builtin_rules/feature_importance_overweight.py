@@ -1,0 +1,63 @@
+"""FeatureImportanceOverweight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, ClassVar
+
+from smdbg_core import XGBOOST, AcrossWorkers, Collection, Finding, Meta, Reads, Regex, StepView, TensorRule
+
+
+class FeatureImportanceOverweight(TensorRule):
+    """Fires when a few features carry too much of the total importance.
+
+    Why it matters: the model hangs on a few inputs; one of them may leak the label.
+    What to do: check where the top features come from; drop leaks, sample columns, regularise.
+    """
+
+    frameworks: ClassVar = XGBOOST
+    group: ClassVar = "xgboost"
+    collections_to_save: ClassVar = (Collection("feature_importance", save_interval=500),)
+
+    threshold: Annotated[
+        float, Meta(ge=0, le=1, unit="fraction", description="A larger share of the top features fires.")
+    ] = 0.8
+    nfeatures: Annotated[
+        int, Meta(ge=1, unit="features", description="How many top features are added up.")
+    ] = 3
+    tensor_regex: Annotated[tuple[Regex, ...], Meta(description="Importances, one number each.")] = (
+        ".*feature_importance/weight",
+    )
+
+    def reads(self) -> Reads:
+        """The importances."""
+        return Reads(patterns=self.tensor_regex, statistics=("mean",))
+
+    def evaluate(self, step: StepView) -> Iterator[Finding]:
+        """Judge the share of the top features, for each type of importance."""
+        by_type: dict[str, list[AcrossWorkers]] = {}
+        for name, views in step.by_tensor():
+            by_type.setdefault(name.rpartition("/")[0], []).append(AcrossWorkers(views))
+        for kind, features in by_type.items():
+            importances = {feature.name.rpartition("/")[2]: feature.mean for feature in features}
+            total = sum(importances.values())
+            subject = _Features(kind, features)
+            if total == 0:
+                self.skip(subject, "all importances are zero")
+                continue
+            top = sorted(importances, key=lambda name: (-importances[name], name))[: self.nfeatures]
+            share = sum(importances[name] for name in top) / total
+            text = f"{', '.join(top)} hold {share:.4g} > {self.threshold:g} of the total"
+            yield from self.judge(subject, "share_of_top_features", share, ">", self.threshold, message=text)
+
+
+class _Features:
+    """All features of one type of importance."""
+
+    node = None
+
+    def __init__(self, name: str, features: list[AcrossWorkers]) -> None:
+        self.name = name
+        self.worker = features[0].worker
+        self.non_finite = sum(feature.non_finite for feature in features)
+        self.location = features[0].location
