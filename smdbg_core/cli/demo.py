@@ -166,7 +166,7 @@ class _Model:
     def _slope(self, activation: Array) -> Array:
         if self._network.activation == "relu":
             return (activation > 0).astype(np.float32)
-        return (activation - np.square(activation)).astype(np.float32)
+        return np.asarray(activation - np.square(activation), np.float32)
 
 
 def _softmax(scores: Array) -> Array:

@@ -187,6 +187,13 @@ class _Scratch(threading.local):
     def __init__(self) -> None:
         self.buffer = np.empty(_BUFFER, np.uint8).data
         self.passes: dict[tuple[str, ...], FusedPass] = {}
+        self._whole = [np.empty(0, np.uint8), np.empty(0, np.uint8)]
+
+    def whole(self, slot: int, nbytes: int) -> memoryview:
+        """Memory for a whole tensor."""
+        if self._whole[slot].size < nbytes:
+            self._whole[slot] = np.empty(nbytes, np.uint8)
+        return self._whole[slot].data[:nbytes]
 
 
 _SCRATCH = _Scratch()
@@ -207,9 +214,10 @@ def _measurement(payload: Payload, names: tuple[str, ...], row: tuple[float, ...
     return Measurement(payload.shape, payload.dtype_name, int(row[names.index("non_finite")]), row)
 
 
-def _read(file: LocalFile, payload: Payload) -> NDArray[Any]:
-    content = bytearray(payload.nbytes)
-    if file.read_into(payload.offset, memoryview(content)) < payload.nbytes:
+def _read(file: LocalFile, payload: Payload, slot: int = 0) -> NDArray[Any]:
+    """The whole tensor, in memory that the next one read into the same slot uses again."""
+    content = _SCRATCH.whole(slot, payload.nbytes)
+    if file.read_into(payload.offset, content) < payload.nbytes:
         raise RecordError(file.name, payload.offset, "cut", "the file has become shorter")
     values = payload.array(content)
     values.flags.writeable = False
@@ -249,7 +257,8 @@ def _compare(
     for reference in references:
         try:
             with _storage(reference.uri).open(reference.event_file) as file:
-                other = _read(file, locate(file, item.name, reference.span))
+                payload = _reader(reference.uri).locate_one(file, item.name, reference.span)
+                other = _read(file, payload, slot=1)
         except (DataError, OSError):
             continue  # named as damage of its own file when that is measured
         found.append(Comparison(reference.mode_step, reference.run, _call(values, key[0], other, *key[1])))

@@ -17,7 +17,7 @@ def class_labels(values: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
     and rounded to the nearest integer.
     """
     if values.ndim == 2 and values.shape[1] > 1 and _is_one_hot(values):
-        return values.argmax(axis=-1).astype(np.int64), 0
+        return np.asarray(values.argmax(axis=-1), np.int64), 0
     flat = values.reshape(-1)
     if flat.dtype.kind != "f":
         return flat.astype(np.int64), 0
@@ -28,7 +28,7 @@ def class_labels(values: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
 def predicted_classes(values: NDArray[Any], *, argmax: bool) -> NDArray[np.int64]:
     """Predictions as integers: the position of the largest score, or the nearest integer; NaN is -1."""
     if argmax and values.ndim:
-        return values.reshape(-1, values.shape[-1]).argmax(axis=-1).astype(np.int64)
+        return np.asarray(values.reshape(-1, values.shape[-1]).argmax(axis=-1), np.int64)
     flat = values.reshape(-1)
     if flat.dtype.kind != "f":
         return flat.astype(np.int64)

@@ -87,6 +87,17 @@ class EventFileReader:
             self._templates[id(records)] = learnt
         return data, payloads
 
+    def locate_one(self, file: LocalFile, name: str, span: Span) -> Payload:
+        """Find and check one record.
+
+        Raises:
+            RecordError: It is not what the index says.
+        """
+        found = self._locate_large(file, name, span)
+        if isinstance(found, RecordError):
+            raise found
+        return found
+
     def _locate_large(self, file: LocalFile, name: str, span: Span) -> Payload | RecordError:
         """Find a record that is not read whole, by headers that were learnt from the same tensor."""
         start, length = span
