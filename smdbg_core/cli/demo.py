@@ -163,10 +163,10 @@ class _Model:
             activations.append(values.astype(np.float32))
         return activations
 
-    def _slope(self, activation: Array) -> Array:
+    def _slope(self, activation: Array) -> NDArray[Any]:
         if self._network.activation == "relu":
             return (activation > 0).astype(np.float32)
-        return np.asarray(activation - np.square(activation), np.float32)
+        return np.asarray(activation * (1 - activation))
 
 
 def _softmax(scores: Array) -> Array:

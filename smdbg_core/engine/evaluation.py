@@ -143,10 +143,6 @@ class Evaluation:
             written: list[str] = []
             if output is not None:
                 written = write_artifacts(output, judge.artifacts)
-            elif judge.artifacts:
-                self.warnings.append(
-                    f"{judge.name}: {len(judge.artifacts)} files not written: no output folder"
-                )
             self._settled[judge.name] = judge.outcome(written)
         return [self._settled[entry.name] for entry in self._entries]
 

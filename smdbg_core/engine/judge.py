@@ -143,6 +143,8 @@ class Judge:
             status, reason = "not_evaluated", self._nothing_judged()
         elif tally.points and tally.points == tally.non_finite:
             status, reason = "not_evaluated", f"non-finite: all {tally.points} points hold NaN or infinities"
+        if self.artifacts and not artifacts:
+            reason = reason or f"{len(self.artifacts)} files are not written: no output folder was given"
         if reason is None and tally.non_finite:
             reason = f"{tally.non_finite} of {tally.points} points are indeterminate: NaN or infinities"
         outcome = Outcome(

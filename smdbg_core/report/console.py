@@ -107,6 +107,8 @@ class _Console:
             if closest is not None:
                 value, limit = f"{closest.value:.3g}", f"{closest.comparison} {closest.limit:g}"
                 near = f"; closest: {closest.statistic} {value}, fires at {limit}"
+            if outcome.artifacts:
+                near = f"; {_count(len(outcome.artifacts), 'file')} written"
             yield from self._wrap(f"{head}  {judged}{near}", "", 2, styled=True)
             if outcome.reason:
                 yield from self._wrap(plain(outcome.reason), "  ", 2)
