@@ -163,15 +163,17 @@ class _Model:
             activations.append(values.astype(np.float32))
         return activations
 
-    def _slope(self, activation: Array) -> NDArray[Any]:
+    def _slope(self, activation: NDArray[Any]) -> NDArray[Any]:
         if self._network.activation == "relu":
             return (activation > 0).astype(np.float32)
-        return np.asarray(activation * (1 - activation))
+        slope: NDArray[Any] = activation * (1 - activation)
+        return slope
 
 
 def _softmax(scores: Array) -> Array:
     exponentials = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return (exponentials / exponentials.sum(axis=1, keepdims=True)).astype(np.float32)
+    probabilities: Array = exponentials / exponentials.sum(axis=1, keepdims=True)
+    return probabilities
 
 
 def _cross_entropy(probabilities: Array, labels: NDArray[np.int64]) -> np.float32:

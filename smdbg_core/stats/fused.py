@@ -38,7 +38,8 @@ FUSED: Final = (
 
 `size` counts all elements, `nan_count` NaN, `non_finite` NaN and infinities, `zeros` zeros of either
 sign. `variance` and `std` are of the population (divisor n); `l1` and `l2` are norms of the flattened
-tensor. Without any finite element, `sum`, `l1` and `l2` are 0 and the others NaN.
+tensor. Without any finite element, `sum`, `l1` and `l2` are 0 and the others NaN. Squares are of float64:
+magnitudes beyond 1e150 or below 1e-150 leave its range.
 """
 
 BLOCK: Final = 65536
