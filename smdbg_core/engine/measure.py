@@ -270,6 +270,6 @@ def _from_reductions(file: LocalFile, item: Item) -> Measurement:
     for reduction, span in item.reductions:
         payload = locate(file, f"smdebug/reductions/{reduction}/{item.name}", span)
         saved[reduction] = float(_read(file, payload).reshape(-1)[0])
-    row = derive(item.wanted.fused, saved)
+    row = derive(item.wanted.fused, saved, item.shape)
     non_finite = int(row[item.wanted.fused.index("non_finite")])
     return Measurement(item.shape or (), "float64", non_finite, row, from_reductions=True)

@@ -31,21 +31,26 @@ def derivable(statistics: Iterable[StatisticRef], saved: Iterable[str]) -> bool:
     """Whether saved reductions give every one of the statistics."""
     available = set(saved)
     return all(
-        isinstance(statistic, str)
-        and any(available.issuperset(needs) for needs, _ in _SOURCES.get(statistic, ()))
+        statistic == "size"
+        or (isinstance(statistic, str)
+        and any(available.issuperset(needs) for needs, _ in _SOURCES.get(statistic, ())))
         for statistic in statistics
     )
 
 
-def derive(names: Iterable[str], saved: _Values) -> tuple[float, ...]:
+def derive(names: Iterable[str], saved: _Values, shape: tuple[int, ...] | None) -> tuple[float, ...]:
     """The statistics from saved reductions; NaN for one that they do not give.
 
     Saved variances and standard deviations are taken as they are: the PyTorch hook saves the sample
-    value (divisor n-1), NumPy-based writers the population value. `non_finite` is 1 when any saved
-    reduction is not finite, which is all that they tell.
+    value (divisor n-1), NumPy-based writers the population value. `size` is that of a shape saved on its
+    own. `non_finite` is 1 when any saved reduction is not finite, which is all that they tell.
     """
     finite = all(math.isfinite(value) for value in saved.values())
-    return tuple(float(not finite) if name == "non_finite" else _one(name, saved) for name in names)
+    known = {
+        "non_finite": float(not finite),
+        "size": math.nan if shape is None else float(math.prod(shape)),
+    }
+    return tuple(known[name] if name in known else _one(name, saved) for name in names)
 
 
 def _one(name: str, saved: _Values) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,7 +60,9 @@ def active_counts(
             raise IndexError(message)
         others = tuple(a for a in range(1, batch.ndim) if a != axis)
         active = active.any(axis=others)
-    return Activity(np.count_nonzero(active.reshape(len(batch), -1), axis=0), len(batch))
+    return Activity(
+        np.count_nonzero(active.reshape(len(batch), math.prod(active.shape[1:])), axis=0), len(batch)
+    )
 
 
 @statistic("channel_sums")

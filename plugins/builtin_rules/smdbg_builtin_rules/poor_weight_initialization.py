@@ -76,7 +76,9 @@ class PoorWeightInitialization(TensorRule):
 
     def evaluate(self, step: StepView) -> Iterator[Finding]:
         """Make the three checks."""
-        yield from self._judge_activations([v for v in step.tensors("activations") if v.statistics.size >= 2])
+        yield from self._judge_activations(
+            [v for v in step.tensors("activations") if not v.statistics.size < 2]
+        )
         gradients = [view for view in step.tensors("gradients") if view.statistics.size >= 2]
         for view in gradients:
             low, high = view.measure(*_SPREAD)
