@@ -142,13 +142,14 @@ def _number(value: Any) -> int | float:
         raise _Problem("type", "a boolean, not a number")
     if isinstance(value, str):
         try:
-            # Underscores are Python's spelling of numbers, not that of any request or document.
-            value = int(value) if re.fullmatch(r"[+-]?[0-9]+", value) else float(value.replace("_", "?"))
+            # Underscores and other scripts' digits are Python's spelling of numbers, and nobody else's.
+            plain = value if value.isascii() and "_" not in value else "?"
+            value = int(plain) if re.fullmatch(r"[+-]?[0-9]+", plain) else float(plain)
         except ValueError:
             raise _Problem("type", "not a number") from None
     if not isinstance(value, int | float):
         raise _Problem("type", f"a {type(value).__name__}, not a number")
-    if math.isnan(value):
+    if isinstance(value, float) and math.isnan(value):
         raise _Problem("value", "NaN compares with nothing")
     return value
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 import pluggy
@@ -217,16 +217,19 @@ class Hooks:
 
     def _blame(self, hook: str, error: BaseException) -> str | None:
         """Identity of the plugin in whose code the exception was raised, `None` if in no plugin's."""
-        owners = {
-            impl.function.__code__: impl.plugin
-            for impl in getattr(self._manager.hook, hook).get_hookimpls()
-            if impl.plugin is not self._core and hasattr(impl.function, "__code__")
-        }
+        owners: dict[CodeType, list[object]] = {}
+        for impl in getattr(self._manager.hook, hook).get_hookimpls():
+            if impl.plugin is not self._core and hasattr(impl.function, "__code__"):
+                owners.setdefault(impl.function.__code__, []).append(impl.plugin)
         culprit: object | None = None
-        frame: TracebackType | None = error.__traceback__
-        while frame is not None:
-            culprit = owners.get(frame.tb_frame.f_code, culprit)
-            frame = frame.tb_next
+        entry: TracebackType | None = error.__traceback__
+        while entry is not None:
+            candidates = owners.get(entry.tb_frame.f_code)
+            if candidates:
+                # Plugins may share a function, as objects of one class do.
+                values = entry.tb_frame.f_locals.values()
+                culprit = next((one for one in candidates if any(one is v for v in values)), candidates[0])
+            entry = entry.tb_next
         return None if culprit is None else self._manager.get_name(culprit)
 
 

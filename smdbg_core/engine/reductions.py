@@ -32,8 +32,10 @@ def derivable(statistics: Iterable[StatisticRef], saved: Iterable[str]) -> bool:
     available = set(saved)
     return all(
         statistic == "size"
-        or (isinstance(statistic, str)
-        and any(available.issuperset(needs) for needs, _ in _SOURCES.get(statistic, ())))
+        or (
+            isinstance(statistic, str)
+            and any(available.issuperset(needs) for needs, _ in _SOURCES.get(statistic, ()))
+        )
         for statistic in statistics
     )
 
