@@ -12,6 +12,7 @@ from smdbg_core.rule import Documentation
 __all__ = ["plain", "render_console"]
 
 _SHOWN = 5
+_DETAILED = 3
 _ORDER = {"critical": 0, "warning": 1, "info": 2}
 _LABELS = {"fired": "FIRED", "error": "ERROR", "clean": "clean", "not_evaluated": "not evaluated"}
 _COLOURS = {"fired": "red", "error": "magenta", "clean": "green", "not_evaluated": "yellow"}
@@ -68,10 +69,13 @@ class _Console:
         if by_status["not_evaluated"]:
             yield ""
             yield self._style("Not evaluated", _COLOURS["not_evaluated"])
+            many = len(by_status["not_evaluated"]) > _DETAILED
             for outcome in by_status["not_evaluated"]:
-                yield from self._wrap(
-                    f"{plain(outcome.name):<{wide}}  {plain(outcome.reason or '')}", "  ", wide + 4
-                )
+                # What the run holds instead is the same for all rules that found nothing.
+                reason = (outcome.reason or "").partition("; ")[0] if many else outcome.reason or ""
+                yield from self._wrap(f"{plain(outcome.name):<{wide}}  {plain(reason)}", "  ", wide + 4)
+            if many:
+                yield "  (--rule NAME says more about each)"
         if self._report.warnings:
             yield ""
             yield self._style("Warnings", "yellow")
