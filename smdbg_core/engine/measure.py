@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smdbg_core.engine.plan import FileTask, Item, Reference
+from smdbg_core.engine.recent import RecentArrays
 from smdbg_core.engine.reductions import derive
 from smdbg_core.errors import DataError
 from smdbg_core.runs.trial import Damage, RecordError
@@ -35,6 +36,9 @@ Measured: TypeAlias = list[tuple[list[Measurement | None], list[Damage]]]
 _SMALL = 2**15
 """Tensors of up to this many bytes are joined with others."""
 
+_RECENT = 2**24
+"""Bytes of whole tensors that each thread keeps, to compare the next step with."""
+
 _BUFFER = BLOCK * 4
 """One block of float32: what is read is measured while it is in the second-level cache."""
 
@@ -45,8 +49,8 @@ class _Group(NamedTuple):
     key: tuple[int, tuple[str, ...]]
     """Number of the type, and names of the statistics."""
 
-    places: list[tuple[int, Payload]]
-    """Items, and where they lie."""
+    places: list[tuple[int, tuple[int, ...], str]]
+    """Items, their shapes and types."""
 
     slices: list[slice]
     """Their bytes in the file."""
@@ -113,7 +117,7 @@ class _Measuring:
                     raise payload
                 if payload.values is not None or item.wanted.extras or item.wanted.compares:
                     references = task.references[index] if task.references else ()
-                    measurements[index] = _whole(file, payload, item, references)
+                    measurements[index] = _whole(file, payload, item, references, task)
                 else:
                     row = self._stream(file, payload, item.wanted.fused)
                     measurements[index] = _measurement(payload, item.wanted.fused, row)
@@ -148,7 +152,7 @@ class _Measuring:
                 continue
             key = payload.number, wanted.fused
             group = groups.setdefault(key, _Group(key, [], [], []))
-            group.places.append((index, payload))
+            group.places.append((index, payload.shape, payload.dtype_name))
             group.slices.append(slice(payload.offset, payload.offset + payload.nbytes))
             group.sizes.append(payload.nbytes // payload.dtype.itemsize)
         self._groupings[id(payloads)] = payloads, list(groups.values()), alone
@@ -159,10 +163,11 @@ class _Measuring:
             content = b"".join(joined.contents)
             values = widened(np.frombuffer(content, STORED_AS[number]), number)
             rows = iter(fused_segments(values, joined.sizes, names))
+            place = names.index("non_finite")
             for task, group in joined.groups:
                 measurements = self._results[task][0]
-                for (index, payload), row in zip(group.places, rows, strict=False):
-                    measurements[index] = _measurement(payload, names, row)
+                for (index, shape, dtype), row in zip(group.places, rows, strict=False):
+                    measurements[index] = Measurement(shape, dtype, int(row[place]), row)
 
     def _stream(self, file: LocalFile, payload: Payload, names: tuple[str, ...]) -> tuple[float, ...]:
         """The fused statistics of a tensor that is never held whole."""
@@ -187,13 +192,7 @@ class _Scratch(threading.local):
     def __init__(self) -> None:
         self.buffer = np.empty(_BUFFER, np.uint8).data
         self.passes: dict[tuple[str, ...], FusedPass] = {}
-        self._whole = [np.empty(0, np.uint8), np.empty(0, np.uint8)]
-
-    def whole(self, slot: int, nbytes: int) -> memoryview:
-        """Memory for a whole tensor."""
-        if self._whole[slot].size < nbytes:
-            self._whole[slot] = np.empty(nbytes, np.uint8)
-        return self._whole[slot].data[:nbytes]
+        self.recent = RecentArrays(_RECENT)
 
 
 _SCRATCH = _Scratch()
@@ -214,27 +213,30 @@ def _measurement(payload: Payload, names: tuple[str, ...], row: tuple[float, ...
     return Measurement(payload.shape, payload.dtype_name, int(row[names.index("non_finite")]), row)
 
 
-def _read(file: LocalFile, payload: Payload, slot: int = 0) -> NDArray[Any]:
-    """The whole tensor, in memory that the next one read into the same slot uses again."""
-    content = _SCRATCH.whole(slot, payload.nbytes)
+def _read(file: LocalFile, payload: Payload, key: Hashable) -> NDArray[Any]:
+    """The whole tensor; it is kept under the key for a while."""
+    content = _SCRATCH.recent.memory(payload.nbytes)
     if file.read_into(payload.offset, content) < payload.nbytes:
         raise RecordError(file.name, payload.offset, "cut", "the file has become shorter")
     values = payload.array(content)
     values.flags.writeable = False
+    _SCRATCH.recent.put(key, values, content)
     return values
 
 
 def _whole(
-    file: LocalFile, payload: Payload, item: Item, references: Sequence[Sequence[Reference]]
+    file: LocalFile, payload: Payload, item: Item, references: Sequence[Sequence[Reference]], task: FileTask
 ) -> Measurement:
     """Measure a tensor for which a statistic needs the whole array."""
-    values = _read(file, payload)
+    key = task.session, task.uri, file.name, item.span
+    values = _read(file, payload, key)
+    _SCRATCH.recent.pin(key)
     numeric = values.dtype.kind in "biufc"
     row = fused(values, item.wanted.fused) if numeric else None
     extras = tuple(_call(values, *extra) for extra in item.wanted.extras)
     compares = tuple(
-        _compare(values, item, key, found)
-        for key, found in zip(
+        _compare(values, item, one, found, task.session)
+        for one, found in zip(
             item.wanted.compares, references or [()] * len(item.wanted.compares), strict=True
         )
     )
@@ -251,16 +253,19 @@ def _call(values: NDArray[Any], name: Hashable, *args: Any) -> Any:
 
 
 def _compare(
-    values: NDArray[Any], item: Item, key: tuple[Any, ...], references: Sequence[Reference]
+    values: NDArray[Any], item: Item, key: tuple[Any, ...], references: Sequence[Reference], session: int
 ) -> tuple[Comparison, ...]:
     found = []
     for reference in references:
-        try:
-            with _storage(reference.uri).open(reference.event_file) as file:
-                payload = _reader(reference.uri).locate_one(file, item.name, reference.span)
-                other = _read(file, payload, slot=1)
-        except (DataError, OSError):
-            continue  # named as damage of its own file when that is measured
+        place = session, reference.uri, reference.event_file, reference.span
+        other = _SCRATCH.recent.get(place)
+        if other is None:
+            try:
+                with _storage(reference.uri).open(reference.event_file) as file:
+                    payload = _reader(reference.uri).locate_one(file, item.name, reference.span)
+                    other = _read(file, payload, place)
+            except (DataError, OSError):
+                continue  # named as damage of its own file when that is measured
         found.append(Comparison(reference.mode_step, reference.run, _call(values, key[0], other, *key[1])))
     return tuple(found)
 
@@ -269,7 +274,7 @@ def _from_reductions(file: LocalFile, item: Item) -> Measurement:
     saved = {}
     for reduction, span in item.reductions:
         payload = locate(file, f"smdebug/reductions/{reduction}/{item.name}", span)
-        saved[reduction] = float(_read(file, payload).reshape(-1)[0])
+        saved[reduction] = float(payload.array(file.read(payload.offset, payload.nbytes)).reshape(-1)[0])
     row = derive(item.wanted.fused, saved, item.shape)
     non_finite = int(row[item.wanted.fused.index("non_finite")])
     return Measurement(item.shape or (), "float64", non_finite, row, from_reductions=True)

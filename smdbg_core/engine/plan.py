@@ -6,6 +6,7 @@ range, so that the thousands of files of a trial share a handful of plans.
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -51,6 +52,9 @@ class Reference(NamedTuple):
 
 class FileTask(NamedTuple):
     """What to measure in one event file; plain data, for any executor."""
+
+    session: int
+    """The same for all tasks of one plan: what was read for another may have changed since."""
 
     uri: str
     event_file: str
@@ -136,6 +140,7 @@ class Plan:
     def __init__(
         self, trial: Trial, rules: Sequence[RulePlan], others: Sequence[Mapping[str, Sequence[Run]]]
     ) -> None:
+        self._session = time.monotonic_ns()
         self._trial = trial
         self._rules = rules
         self._others = {name: runs for by_name in others for name, runs in by_name.items()}
@@ -211,7 +216,7 @@ class Plan:
         chosen = tuple(items[index] for index in measured)
         raw = tuple(index for index, item in enumerate(chosen) if item.span is not None)
         records = tuple((chosen[index].name, chosen[index].span) for index in raw)
-        task = FileTask(self._trial.uri, "", chosen, raw, records)  # type: ignore[arg-type]
+        task = FileTask(self._session, self._trial.uri, "", chosen, raw, records)  # type: ignore[arg-type]
         return FilePlan(tuple(items), measured, task, tuple(members), tuple(skips), nbytes)
 
     def _references(self, file: StepFile, name: str, compare: Compare) -> Iterator[Reference]:

@@ -115,8 +115,7 @@ class LocalStorage:
         """
         path = self._path(name)
         try:
-            # Without O_NONBLOCK, opening a pipe would wait for somebody to write to it.
-            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            descriptor = self._open(name, path)
         except OSError as error:
             raise _failure(name, error) from error
         status = os.fstat(descriptor)
@@ -133,21 +132,29 @@ class LocalStorage:
             except OSError as error:
                 raise _failure(name, error) from error
 
-    def _path(self, name: str) -> str:
-        if not name or name.startswith("/") or ".." in name.split("/") or "\0" in name:
-            raise CorruptDataError(name, "leads out of the folder of the run")
-        path = os.path.join(self.uri, name)
-        if (os.path.islink(path) or not self._is_plain(os.path.dirname(name))) and not self._leads_inside(
-            path
-        ):
+    def _open(self, name: str, path: str) -> int:
+        # Without O_NONBLOCK, opening a pipe would wait for somebody to write to it.
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+        if self._is_plain(name.rpartition("/")[0]):
+            try:
+                return os.open(path, flags | os.O_NOFOLLOW)
+            except OSError as error:
+                if error.errno != errno.ELOOP:
+                    raise
+        if not self._leads_inside(path):
             raise CorruptDataError(name, "a symbolic link leads out of the folder of the run")
-        return path
+        return os.open(path, flags)
+
+    def _path(self, name: str) -> str:
+        if not name or name[0] == "/" or ".." in name.split("/") or "\0" in name:
+            raise CorruptDataError(name, "leads out of the folder of the run")
+        return f"{self.uri}/{name}"
 
     def _is_plain(self, folder: str) -> bool:
         """Whether no part of the relative path `folder` is a symbolic link; asked once for each folder."""
         if not folder or folder in self._plain:
             return True
-        if os.path.islink(os.path.join(self.uri, folder)) or not self._is_plain(os.path.dirname(folder)):
+        if os.path.islink(os.path.join(self.uri, folder)) or not self._is_plain(folder.rpartition("/")[0]):
             return False
         self._plain.add(folder)
         return True
