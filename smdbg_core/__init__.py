@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     )
     from smdbg_core.rule_run import RuleRun
     from smdbg_core.runs.run import Run, open_run
-    from smdbg_core.runs.trial import Mode, Tensor, Trial, TrialWriter, open_trial
+    from smdbg_core.runs.trial import Mode, StepWriter, Tensor, Trial, TrialWriter, open_trial
     from smdbg_core.runs.views import AcrossWorkers, StepView, TensorView
     from smdbg_core.stats import statistic
     from smdbg_core.version import __version__
@@ -96,6 +96,7 @@ __all__ = [
     "RunURI",
     "SmdbgError",
     "StepView",
+    "StepWriter",
     "Tensor",
     "TensorRule",
     "TensorView",
@@ -176,6 +177,7 @@ _HOMES = {
     ),
     "smdbg_core.runs.trial": (
         "Mode",
+        "StepWriter",
         "Tensor",
         "Trial",
         "TrialWriter",

@@ -1,1 +1,1 @@
-"""The 21 debugger rules of smdbg."""
+"""The debugger rules of smdbg: one module for each rule."""
