@@ -40,7 +40,10 @@ _RECENT = 2**24
 """Bytes of whole tensors that each thread keeps, to compare the next step with."""
 
 _BUFFER = BLOCK * 4
-"""One block of float32: what is read is measured while it is in the second-level cache."""
+"""Bytes that are read at once, one block of float32: measured while it is in the second-level cache."""
+
+_ALIGNED = 8192
+"""Tensors are read in equal parts of a multiple of so many bytes, rather than in whole buffers and a rest."""
 
 
 class _Group(NamedTuple):
@@ -175,7 +178,9 @@ class _Measuring:
         if one_pass is None:
             one_pass = _SCRATCH.passes[names] = FusedPass(names)
         one_pass.reset()
-        buffer, done = _SCRATCH.buffer, 0
+        parts = -(-payload.nbytes // _BUFFER)
+        size = -(-payload.nbytes // parts // _ALIGNED) * _ALIGNED
+        buffer, done = _SCRATCH.buffer[:size], 0
         while done < payload.nbytes:
             chunk = buffer[: payload.nbytes - done]
             got = file.read_into(payload.offset + done, chunk)

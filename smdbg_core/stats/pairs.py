@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from smdbg_core.stats.fused import BLOCK
 from smdbg_core.stats.registry import statistic
 
 __all__ = ["Closeness", "DifferenceNorms", "closeness", "difference_norms"]
+
+_BLOCK = 65536
+"""Elements of a block; three blocks of float32 fit into a second-level cache of 1 MiB."""
 
 
 class DifferenceNorms(NamedTuple):
@@ -55,11 +57,11 @@ def difference_norms(current: NDArray[Any], other: NDArray[Any], order: int = 2)
         target = np.complex128 if "c" in (now.dtype.kind, before.dtype.kind) else np.float64
         now, before = now.astype(target), before.astype(target)
     sums = [0.0] * 4
-    scratch = np.empty(min(BLOCK, now.size), now.dtype)
+    scratch = np.empty(min(_BLOCK, now.size), now.dtype)
     with np.errstate(all="ignore"):
-        for start in range(0, now.size, BLOCK):
-            reference = before[start : start + BLOCK]
-            change = np.subtract(now[start : start + BLOCK], reference, out=scratch[: reference.size])
+        for start in range(0, now.size, _BLOCK):
+            reference = before[start : start + _BLOCK]
+            change = np.subtract(now[start : start + _BLOCK], reference, out=scratch[: reference.size])
             if order == 2:
                 sums[0] += _squares(change)
                 sums[1] += _squares(reference)
@@ -110,8 +112,8 @@ def closeness(
     now, before = current.reshape(-1), other.reshape(-1)
     largest, differing = 0.0, 0
     with np.errstate(all="ignore"):
-        for start in range(0, now.size, BLOCK):
-            a, b = now[start : start + BLOCK].astype(wide), before[start : start + BLOCK].astype(wide)
+        for start in range(0, now.size, _BLOCK):
+            a, b = now[start : start + _BLOCK].astype(wide), before[start : start + _BLOCK].astype(wide)
             difference = np.abs(a - b)
             bound = atol + rtol * np.abs(a if reference == "current" else b)
             equal = a == b

@@ -1,0 +1,138 @@
+"""Speed and memory on generated trials: `python -m tests.benchmarks [--data DIR] [--peer PYTHON]`.
+
+Ratios are medians over several turns, each turn measuring the floor and the engine one after the other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from smdbg_core import Finding, Reads, StepView, TensorRule, evaluate, open_trial
+from tests.benchmarks.data import write_large, write_many_small
+from tests.benchmarks.floor import floor_seconds, spans_of
+from tests.benchmarks.startup import help_ratio
+
+_TURNS = 7
+_ALL = ("size", "non_finite", "zeros", "min", "max", "mean", "variance", "mean_abs", "l2")
+
+
+class FusedSet(TensorRule):
+    """Judges the mean magnitude, with every statistic of the fused pass measured."""
+
+    def reads(self) -> Reads:
+        return Reads(collections=("gradients",), statistics=_ALL)
+
+    def evaluate(self, step: StepView) -> Iterator[Finding]:
+        for tensor in step.tensors():
+            yield from self.judge(tensor, "mean_abs", tensor.statistics.mean_abs, "<", 1e-7)
+
+
+def seconds(call: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    call()
+    return time.perf_counter() - started
+
+
+def show(what: str, value: float, unit: str, target: str) -> None:
+    print(f"{what:<58} {value:8.2f} {unit:<6} {target}", flush=True)
+
+
+def large(path: Path) -> None:
+    # Memory first: a child process counts the peak of its parent as its own.
+    for what, rules in (("VanishingGradient", "['VanishingGradient']"), ("all rules", "None")):
+        peak, growth = memory(path, rules)
+        show(f"peak memory, {what}", peak, "MiB", "at most 80")
+        show(f"growth of memory after step 20, {what}", growth, "MiB", "at most 2")
+    trial = open_trial(str(path))
+    names = trial.tensor_names()
+    gradients = spans_of(trial, [name for name in names if name.startswith("gradient")])
+    everything = spans_of(trial, names)
+    cases: list[tuple[str, Callable[[], object], list[tuple[str, int, int]], str]] = [
+        (
+            "VanishingGradient over the gradients",
+            lambda: evaluate(path, ["VanishingGradient"]),
+            gradients,
+            "0.9",
+        ),
+        ("the whole fused set over the gradients", lambda: evaluate(path, [FusedSet()]), gradients, "1.3"),
+        ("all rules that apply without parameters", lambda: evaluate(path), everything, "1.8"),
+    ]
+    for what, run, spans, target in cases:
+        run()
+        ratios = []
+        for _ in range(_TURNS):
+            floor = floor_seconds(spans)
+            ratios.append(seconds(run) / floor)
+        show(what, statistics.median(ratios), "floor", f"at most {target}")
+
+
+def memory(path: Path, rules: str) -> tuple[float, float]:
+    """Peak resident memory of a fresh process, and how much it grew after step 20."""
+    code = (
+        "import resource; from smdbg_core import evaluate\n"
+        "peaks = []\n"
+        "note = lambda done, total: peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)\n"
+        f"evaluate({str(path)!r}, {rules}, on_step=note)\n"
+        "print(peaks[-1], peaks[-1] - peaks[20])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    peak, growth = map(float, done.stdout.split())
+    return peak, growth
+
+
+def many_small(path: Path, peer: str | None) -> None:
+    cases: dict[str, tuple[Callable[[], object], int]] = {
+        "index": (lambda: open_trial(str(path)), 50),
+        "values": (lambda: sum(1 for _ in open_trial(str(path)).values()), 35),
+        "rule": (lambda: evaluate(path, ["VanishingGradient"]), 20),
+    }
+    for case, (run, target) in cases.items():
+        run()
+        ours = statistics.median(seconds(run) for _ in range(_TURNS))
+        show(f"120,000 tensors of 64 numbers: {case}", ours * 1000, "ms", "")
+        if peer is not None:
+            theirs = []
+            for _ in range(3):
+                command = [peer, str(Path(__file__).parent / "peer.py"), case, str(path)]
+                done = subprocess.run(command, capture_output=True, text=True, check=True)
+                theirs.append(float(done.stdout.split()[-1]))
+            show(
+                f"  smdebug {statistics.median(theirs):.2f} s, times as fast",
+                statistics.median(theirs) / ours,
+                "x",
+                f"at least {target}",
+            )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks", description="Speed and memory, as ratios."
+    )
+    parser.add_argument("--data", type=Path, help="folder to keep the generated trials in")
+    parser.add_argument("--peer", help="an interpreter that has smdebug 1.0.34")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = arguments.data or Path(temporary)
+        for name, write in (("large", write_large), ("many_small", write_many_small)):
+            if not (folder / name / "training_job_end.ts").exists():
+                write(folder / name)
+        large(folder / "large")
+        many_small(folder / "many_small", arguments.peer)
+        for count in (40, 400):
+            show(
+                f"smdbg --help beside {count} distributions",
+                help_ratio(Path(temporary), count),
+                "numpy",
+                "at most 0.8",
+            )
+
+
+if __name__ == "__main__":
+    main()
