@@ -103,10 +103,33 @@ def _statistics_type(names: tuple[str, ...]) -> Any:
     return type("Statistics", (namedtuple("Statistics", names),), {"__slots__": (), "__getattr__": missing})
 
 
-class TensorView:
+class _AtPoint:
+    """What lies at one point of the training."""
+
+    __slots__ = ("point",)
+
+    point: Point
+
+    @property
+    def step(self) -> int:
+        """Global step."""
+        return self.point.step
+
+    @property
+    def mode(self) -> str:
+        """`TRAIN`, `EVAL`, `PREDICT` or `GLOBAL`."""
+        return self.point.mode
+
+    @property
+    def mode_step(self) -> int:
+        """Step within the mode."""
+        return self.point.mode_step
+
+
+class TensorView(_AtPoint):
     """One tensor of one worker at one step."""
 
-    __slots__ = ("_measurement", "_trial", "_wanted", "name", "non_finite", "point", "worker")
+    __slots__ = ("_measurement", "_trial", "_wanted", "name", "non_finite", "worker")
 
     node = None
 
@@ -129,21 +152,6 @@ class TensorView:
 
     def __repr__(self) -> str:
         return f"<TensorView {self.name} {self.worker} step {self.point.step} ({self.mode} {self.mode_step})>"
-
-    @property
-    def step(self) -> int:
-        """Global step."""
-        return self.point.step
-
-    @property
-    def mode(self) -> str:
-        """`TRAIN`, `EVAL`, `PREDICT` or `GLOBAL`."""
-        return self.point.mode
-
-    @property
-    def mode_step(self) -> int:
-        """Step within the mode."""
-        return self.point.mode_step
 
     @property
     def location(self) -> dict[str, Any]:
@@ -248,10 +256,10 @@ def _failure(tensor: TensorView, statistic: str, failed: Failed) -> ConfigError:
     return ConfigError(message)
 
 
-class StepView:
+class StepView(_AtPoint):
     """One step, as one rule sees it: only the tensors that the rule reads."""
 
-    __slots__ = ("_groups", "_trial", "point")
+    __slots__ = ("_groups", "_trial")
 
     def __init__(self, trial: Trial, point: Point, groups: Mapping[str, Sequence[TensorView]]) -> None:
         self.point = point
@@ -260,21 +268,6 @@ class StepView:
 
     def __repr__(self) -> str:
         return f"<StepView {self.step} ({self.mode} {self.mode_step})>"
-
-    @property
-    def step(self) -> int:
-        """Global step."""
-        return self.point.step
-
-    @property
-    def mode(self) -> str:
-        """`TRAIN`, `EVAL`, `PREDICT` or `GLOBAL`."""
-        return self.point.mode
-
-    @property
-    def mode_step(self) -> int:
-        """Step within the mode."""
-        return self.point.mode_step
 
     @property
     def groups(self) -> tuple[str, ...]:
