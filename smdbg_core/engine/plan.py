@@ -274,7 +274,8 @@ def _item(entry: Entry, readers: Sequence[Reads]) -> Item:
             else:
                 extras[ref] = None
         compares |= dict.fromkeys(reads.compare)
-    if names or extras or compares or any(reads.values for reads in readers):
+    looks = any(reads.values or reads.source == "reductions" for reads in readers)
+    if names or extras or compares or looks:
         # Whether a value is finite decides whether its point can be clean, whatever is asked.
         names.add("non_finite")
     fused = tuple(name for name in FUSED if name in names)

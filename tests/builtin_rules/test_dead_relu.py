@@ -60,3 +60,10 @@ def test_a_pattern_of_ones_own_is_taken_as_it_is(judge: Judge) -> None:
     assert (
         judge(DeadRelu(tensor_regex="relu_out"), {0: {"ReLU_output_0": layer(4)}}).status == "not_evaluated"
     )
+
+
+def test_a_saved_maximum_can_prove_that_all_units_are_dead(judge: Judge) -> None:
+    options = {"raw": False, "reductions": ("max",)}
+    assert judge(DeadRelu(), {0: {"relu_output": layer(4)}}, **options).status == "fired"
+    alive = judge(DeadRelu(), {0: {"relu_output": layer(3)}}, **options)
+    assert (alive.status, alive.reason) == ("not_evaluated", "raw value not saved (1 point)")

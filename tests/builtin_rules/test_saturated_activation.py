@@ -42,3 +42,9 @@ def test_ranges_are_checked() -> None:
 )
 def test_names_of_frameworks(judge: Judge, name: str) -> None:
     assert judge(SaturatedActivation(), {0: {name: np.full((2, 2), 50.0)}}).status == "fired"
+
+
+@pytest.mark.parametrize(("value", "status"), [(50.0, "fired"), (-50.0, "fired"), (1.0, "not_evaluated")])
+def test_saved_bounds_can_prove_saturation(judge: Judge, value: float, status: str) -> None:
+    steps = {0: {"tanh_input_0": np.full((2, 2), value)}}
+    assert judge(SaturatedActivation(), steps, raw=False, reductions=("min", "max")).status == status

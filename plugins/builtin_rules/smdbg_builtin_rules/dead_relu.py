@@ -51,13 +51,27 @@ class DeadRelu(TensorRule):
     def _activity(self) -> tuple[str, float, None, int | None]:
         return "active_counts", 0.0, None, self.unit_axis
 
-    def reads(self) -> Reads:
-        """The outputs of ReLU layers."""
-        return Reads(patterns=self.patterns("tensor_regex"), statistics=(self._activity,), source="raw")
+    def reads(self) -> tuple[Reads, ...]:
+        """The outputs of ReLU layers; their saved maxima can prove that all units are dead."""
+        raw = Reads(
+            group="raw",
+            patterns=self.patterns("tensor_regex"),
+            statistics=(self._activity,),
+            source="raw",
+            optional=True,
+        )
+        return raw, raw._replace(group="reductions", statistics=(), source="reductions")
 
     def evaluate(self, step: StepView) -> Iterator[Finding]:
         """Judge the share of dead units of every layer."""
-        for tensor in step.tensors():
+        for tensor in step.tensors("reductions"):
+            highest = tensor.reductions.get("max")
+            if highest is None or highest > 0 or self.threshold_layer >= 100:
+                self.skip(tensor, "raw value not saved")
+                continue
+            text = f"100 % of the units are dead > {self.threshold_layer:g} % (saved maximum {highest:g})"
+            yield from self.judge(tensor, "dead_percent", 100.0, ">", self.threshold_layer, message=text)
+        for tensor in step.tensors("raw"):
             activity = tensor.measure(*self._activity)
             units = len(activity.counts)
             if not units or not activity.samples:

@@ -7,7 +7,17 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from smdbg_core import DEEP_LEARNING, Finding, Meta, Reads, Regex, StepView, TensorRule, constraint
+from smdbg_core import (
+    DEEP_LEARNING,
+    Finding,
+    Meta,
+    Reads,
+    Regex,
+    StepView,
+    TensorRule,
+    TensorView,
+    constraint,
+)
 
 _Range = tuple[float, float]
 
@@ -59,34 +69,58 @@ class SaturatedActivation(TensorRule):
     def _sigmoid(self) -> _Range:
         return self.threshold_sigmoid_min, self.threshold_sigmoid_max
 
-    def reads(self) -> Reads:
-        """The inputs of tanh and sigmoid layers."""
-        return Reads(
+    def reads(self) -> tuple[Reads, ...]:
+        """The inputs of tanh and sigmoid layers; saved bounds can prove that all units are saturated."""
+        raw = Reads(
+            group="raw",
             collections=self.collection_names,
             patterns=self.patterns("tensor_regex"),
             statistics=(("active_counts", *self._tanh), ("active_counts", *self._sigmoid)),
             source="raw",
+            optional=True,
         )
+        return raw, raw._replace(group="reductions", statistics=(), source="reductions")
 
     def evaluate(self, step: StepView) -> Iterator[Finding]:
         """Judge the share of saturated units of every layer."""
         for tensor in step.tensors():
-            name = tensor.name.lower()
-            tanh, sigmoid = name.rfind("tanh"), name.rfind("sigmoid")
-            if tanh == sigmoid:
+            limits = self._range_of(tensor.name)
+            if limits is None:
                 self.skip(tensor, "the name says neither tanh nor sigmoid")
-                continue
-            activity = tensor.measure("active_counts", *(self._tanh if tanh > sigmoid else self._sigmoid))
-            units = len(activity.counts)
-            if not units or not activity.samples:
-                self.skip(tensor, "empty tensor")
-                continue
-            saturated = np.count_nonzero(100 * activity.counts < self.threshold_inactivity * activity.samples)
-            percent = 100 * saturated / units
-            text = f"{percent:.4g} % of {units} units are saturated > {self.threshold_layer:g} %"
-            yield from self.judge(
-                tensor, "saturated_percent", percent, ">", self.threshold_layer, message=text, non_finite=0
-            )
+            elif tensor.from_reductions:
+                yield from self._judge_reductions(tensor, limits)
+            else:
+                yield from self._judge_values(tensor, limits)
+
+    def _range_of(self, name: str) -> _Range | None:
+        """The usable range of the activation that the name speaks of; the later word counts."""
+        tanh, sigmoid = name.lower().rfind("tanh"), name.lower().rfind("sigmoid")
+        if tanh == sigmoid:
+            return None
+        return self._tanh if tanh > sigmoid else self._sigmoid
+
+    def _judge_reductions(self, tensor: TensorView, limits: _Range) -> Iterator[Finding]:
+        """Judge a layer by its saved minimum and maximum, which prove saturation only."""
+        saved = tensor.reductions
+        outside = saved.get("min", limits[0]) >= limits[1] or saved.get("max", limits[1]) <= limits[0]
+        if not outside or self.threshold_layer >= 100:
+            self.skip(tensor, "raw value not saved")
+            return
+        text = f"100 % of the units are saturated > {self.threshold_layer:g} % (by saved bounds)"
+        yield from self.judge(tensor, "saturated_percent", 100.0, ">", self.threshold_layer, message=text)
+
+    def _judge_values(self, tensor: TensorView, limits: _Range) -> Iterator[Finding]:
+        activity = tensor.measure("active_counts", *limits)
+        units = len(activity.counts)
+        if not units or not activity.samples:
+            self.skip(tensor, "empty tensor")
+            return
+        saturated = np.count_nonzero(100 * activity.counts < self.threshold_inactivity * activity.samples)
+        percent = 100 * saturated / units
+        text = f"{percent:.4g} % of {units} units are saturated > {self.threshold_layer:g} %"
+        yield from self.judge(
+            tensor, "saturated_percent", percent, ">", self.threshold_layer, message=text, non_finite=0
+        )
 
 
 def _disorder(name: str, limits: _Range) -> str | None:
