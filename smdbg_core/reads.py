@@ -17,7 +17,7 @@ StatisticRef: TypeAlias = str | tuple[Hashable, ...]
 class Compare(NamedTuple):
     """A pairwise statistic between a tensor and other values of the same tensor.
 
-    Without `within` and `run`, the others are its `last` saved steps before this one, in the same
+    Without `within` and `runs`, the others are its `last` saved steps before this one, in the same
     mode and from the same worker, oldest first.
     """
 
@@ -27,8 +27,8 @@ class Compare(NamedTuple):
     within: int | None = None
     """Instead: the earliest saved step at most so many mode steps back."""
 
-    run: str | None = None
-    """Instead: the same mode and mode step in the runs that this `RunURI` parameter names."""
+    runs: tuple[str, ...] = ()
+    """Instead: the same mode and mode step in these runs, the values of `RunURI` parameters."""
 
 
 class Reads(NamedTuple):

@@ -42,7 +42,12 @@ class _Core:
     def _collect(self, produce: Callable[[], Iterable[Any]]) -> tuple[Any, ...]:
         self.ran = True
         try:
-            self.result = tuple(produce() or ())
+            found = tuple(produce() or ())
+            for item in found:
+                if not isinstance(item, Finding | Artifact):
+                    message = f"it yielded {type(item).__name__}, neither a Finding nor an Artifact"
+                    raise TypeError(message)
+            self.result = found
         except (Exception, SystemExit) as error:
             self.failure = error
             raise

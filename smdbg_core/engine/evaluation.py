@@ -15,7 +15,7 @@ from smdbg_core.engine.roster import RosterEntry
 from smdbg_core.engine.scan import Scan, ScannedFile
 from smdbg_core.errors import DataError
 from smdbg_core.outcomes import Coverage, Outcome, Status
-from smdbg_core.rule import ALL_FRAMEWORKS
+from smdbg_core.rule import ALL_FRAMEWORKS, TensorRule
 from smdbg_core.runs.framework import framework_of
 from smdbg_core.runs.run import Run
 from smdbg_core.runs.trial import Damage, Trial
@@ -52,6 +52,7 @@ class Evaluation:
         self._settled: dict[str, Outcome] = {}
         self._judges: list[Judge] = []
         self._entries = entries
+        self._others: dict[str, Run] = {}
         framework = framework_of(run.trial.tensor_names()) if run.trial is not None else None
         for entry in entries:
             reason = self._unfit(entry, framework)
@@ -72,10 +73,13 @@ class Evaluation:
             self._judges.append(
                 Judge(entry.name, identity, plan, run, others, hooks, cap=cap, on_finding=on_finding)
             )
+        self._judges_by_name = {judge.name: judge for judge in self._judges}
         hooks.notify("smdbg_run_started", run=run, rules=tuple(judge.rule for judge in self._judges))
 
     def _unfit(self, entry: RosterEntry, framework: str | None) -> str | None:
         """Why the rule cannot judge this run, known before anything is read."""
+        if not isinstance(entry.rule, TensorRule):
+            return "not measured: this release reads no profiler output"
         if "trial" not in self._run.has:
             return "not measured: the run has no saved tensors"
         missing = entry.rule.missing()
@@ -99,10 +103,13 @@ class Evaluation:
             value = entry.rule.parameters[name]
             uris = (value,) if isinstance(value, str) else value or ()
             try:
-                others[name] = [self._hooks.open_run(uri, steps=None) for uri in uris]
+                for uri in uris:
+                    if uri not in self._others:
+                        self._others[uri] = self._hooks.open_run(uri, steps=None)
             except DataError as error:
                 self._settled[entry.name] = _unjudged(entry, "error", f"{name}: {error}")
                 return None
+            others[name] = [self._others[uri] for uri in uris]
         return others
 
     def judge(
@@ -120,7 +127,7 @@ class Evaluation:
         for judge in self._judges:
             judge.start()
         plans = [judge.plan for judge in self._judges]
-        plan = Plan(trial, plans, [judge.others for judge in self._judges])
+        plan = Plan(trial, plans, self._others)
         scan = Scan(trial, plan, executor, steps=steps, mode=mode)
         total = len(trial.steps())
         for number, (step, files) in enumerate(scan, start=1):
@@ -137,14 +144,20 @@ class Evaluation:
         Args:
             output: Folder for artifacts; without one they are named in a warning and not written.
         """
-        # Rules that need the outcomes of others come last.
-        for judge in sorted(self._judges, key=lambda judge: bool(judge.rule.children())):
-            judge.finish(self._settled)
-            written: list[str] = []
-            if output is not None:
-                written = write_artifacts(output, judge.artifacts)
-            self._settled[judge.name] = judge.outcome(written)
+        for entry in self._entries:
+            self._settle(entry, output)
         return [self._settled[entry.name] for entry in self._entries]
+
+    def _settle(self, entry: RosterEntry, output: Path | None) -> Outcome:
+        """Finish a rule, after those whose outcomes it needs."""
+        if entry.name not in self._settled:
+            by_name = {one.name: one for one in self._entries}
+            needed = {name: self._settle(by_name[name], output) for name in entry.children}
+            judge = self._judges_by_name[entry.name]
+            judge.finish(needed)
+            written = write_artifacts(output, judge.artifacts) if output is not None else []
+            self._settled[entry.name] = judge.outcome(written)
+        return self._settled[entry.name]
 
     def _judge_step(self, trial: Trial, step: int, files: Sequence[ScannedFile]) -> bool:
         """All rules at one step; whether anything was found."""

@@ -53,7 +53,6 @@ class Judge:
         self.artifacts: list[Artifact] = []
         self.rule = copy.copy(plan.rule)
         self.rule._tally = self.tally
-        self.others = others
         self.run = RuleRun(run, others)
         self.done = False
         self._rule_name, self._plugin = identity

@@ -134,16 +134,14 @@ class Plan:
     Args:
         trial: What is judged.
         rules: The rules, each already planned.
-        others: For each rule, the opened runs behind its `RunURI` parameters.
+        others: The opened runs behind the `RunURI` parameters of all rules, by URI.
     """
 
-    def __init__(
-        self, trial: Trial, rules: Sequence[RulePlan], others: Sequence[Mapping[str, Sequence[Run]]]
-    ) -> None:
+    def __init__(self, trial: Trial, rules: Sequence[RulePlan], others: Mapping[str, Run]) -> None:
         self._session = time.monotonic_ns()
         self._trial = trial
         self._rules = rules
-        self._others = {name: runs for by_name in others for name, runs in by_name.items()}
+        self._others = others
         self._cache: dict[tuple[int, str, tuple[int, ...]], FilePlan] = {}
         self._steps_of_mode: dict[str, set[int]] = defaultdict(set)
         self._longest_first = max((r.first or 0 for rule in rules for r in rule.reads), default=0)
@@ -220,8 +218,8 @@ class Plan:
         return FilePlan(tuple(items), measured, task, tuple(members), tuple(skips), nbytes)
 
     def _references(self, file: StepFile, name: str, compare: Compare) -> Iterator[Reference]:
-        if compare.run is not None:
-            yield from self._elsewhere(file, name, self._others.get(compare.run, ()))
+        if compare.runs:
+            yield from self._elsewhere(file, name, [self._others[uri] for uri in compare.runs])
             return
         found = []
         for mode_step, earlier in reversed(self._history[file.mode, file.worker]):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from smdbg_core.discovery.loader import load_file
 from smdbg_core.discovery.registry import Registry
 from smdbg_core.errors import ConfigError, ParameterError, ParameterProblem, PluginError
-from smdbg_core.rule import Rule, TensorRule
+from smdbg_core.rule import Rule
 
 __all__ = ["Roster", "RosterEntry", "RuleConfig"]
 
@@ -40,6 +40,8 @@ class RosterEntry(NamedTuple):
     """Whether somebody asked for this rule; otherwise it runs because it is there."""
 
     actions: tuple[str, ...] = ()
+    children: tuple[str, ...] = ()
+    """Names of the entries whose outcomes this rule needs."""
 
 
 class Roster:
@@ -70,6 +72,7 @@ class Roster:
         self._used: set[str] = set()
         self._problems: list[str] = []
         self.entries = list(self._all() if rules is None else self._asked(rules))
+        self._add_children()
         self._check_names()
         if self._problems:
             raise ConfigError("\n".join(self._problems))
@@ -153,6 +156,22 @@ class Roster:
             self._problems.append(text)
             return None
 
+    def _add_children(self) -> None:
+        """Let rules that others need take part, once however many ask for them."""
+        for number, entry in enumerate(self.entries):  # grows while it is walked: children may have some
+            names = []
+            for child in entry.rule.children():
+                known = next((one for one in self.entries if _same(one.rule, child)), None)
+                if known is None:
+                    kind = type(child).__name__
+                    taken = any(one.name == kind for one in self.entries)
+                    name = f"{entry.name}.{kind}" if taken else kind
+                    identity = self._registry.identify(type(child))
+                    known = RosterEntry(name, kind, identity, child, named=False)
+                    self.entries.append(known)
+                names.append(known.name)
+            self.entries[number] = entry._replace(children=tuple(names))
+
     def _check_names(self) -> None:
         counts = Counter(entry.name.casefold() for entry in self.entries)
         for name, count in counts.items():
@@ -163,7 +182,6 @@ class Roster:
         for name in self._parameters.keys() - self._used:
             self._problems.append(f"parameters are given for {name!r}, but that rule does not take part")
 
-    @property
-    def tensor_rules(self) -> list[RosterEntry]:
-        """The rules over saved tensors."""
-        return [entry for entry in self.entries if isinstance(entry.rule, TensorRule)]
+
+def _same(one: Rule, other: Rule) -> bool:
+    return type(one) is type(other) and one.parameters == other.parameters

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from smdbg_builtin_rules.similar_across_runs import SimilarAcrossRuns
-from smdbg_core import evaluate
+from smdbg_core import RuleConfig, evaluate
 from tests.builtin_rules.conftest import Judge
 
 
@@ -65,3 +65,13 @@ def test_nothing_in_common_is_not_evaluated(judge: Judge, write: Callable[..., s
         judge(SimilarAcrossRuns(other_trials=write({0: {"v": 1.0}})), {0: {"w": 1.0}}).status
         == "not_evaluated"
     )
+
+
+def test_two_instances_have_runs_of_their_own(write: Callable[..., str]) -> None:
+    same, other = write({0: {"w": 1.0}}), write({0: {"w": 2.0}})
+    rules = [
+        RuleConfig("SimilarAcrossRuns", name, {"other_trials": path})
+        for name, path in (("a", same), ("b", other))
+    ]
+    report = evaluate(write({0: {"w": 1.0}}), rules)
+    assert [(one.name, one.status) for one in report.outcomes] == [("a", "clean"), ("b", "fired")]

@@ -34,7 +34,7 @@ class SimilarAcrossRuns(TensorRule):
 
     @property
     def _closeness(self) -> Compare:
-        return Compare("closeness", (self.rtol, self.atol, True, "other"), run="other_trials")
+        return Compare("closeness", (self.rtol, self.atol, True, "other"), runs=self.other_trials)
 
     def reads(self) -> Reads:
         """The selected tensors, each compared with its value in the other runs."""

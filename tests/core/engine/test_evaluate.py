@@ -18,6 +18,7 @@ from smdbg_core import (
     Finding,
     MissingDataError,
     Outcome,
+    ProfilerRule,
     Reads,
     Registry,
     RuleConfig,
@@ -140,6 +141,31 @@ def test_a_rule_that_raises_costs_only_itself(trial: str) -> None:
     assert report.outcome("VanishingGradient").coverage.steps == 12
 
 
+class Careless(Failing):
+    """Yields what is no finding."""
+
+    def evaluate(self, step: StepView) -> Iterator[Finding]:
+        yield "oops"  # type: ignore[misc]
+
+
+class Timed(ProfilerRule):
+    """A rule over profiler output."""
+
+    def reads(self) -> Reads:
+        return Reads()
+
+    def evaluate(self, window: Any) -> Iterator[Finding]:
+        return iter(())
+
+
+def test_what_is_no_finding_is_an_error(trial: str) -> None:
+    assert "it yielded str, neither a Finding nor an Artifact" in str(outcome(trial, Careless()).reason)
+
+
+def test_profiler_rules_are_not_evaluated(trial: str) -> None:
+    assert outcome(trial, Timed()).reason == "not measured: this release reads no profiler output"
+
+
 class Undeclared(Failing):
     """Asks for what it did not declare."""
 
@@ -244,8 +270,22 @@ class Parent(Failing):
         return (Recorder(),)
 
 
-def test_report_rules_see_the_outcomes_of_others(trial: str) -> None:
-    report = evaluate(trial, [Parent(), Recorder()])
+class Grandparent(Parent):
+    """Needs a rule that needs another."""
+
+    def children(self) -> tuple[TensorRule, ...]:
+        return (Parent(), Recorder(start_step=3))
+
+
+def test_report_rules_see_the_outcomes_of_others_which_run_once(trial: str) -> None:
+    report = evaluate(trial, [Grandparent(), Recorder()])
+    assert [one.name for one in report.outcomes] == [
+        "Grandparent",
+        "Recorder",
+        "Parent",
+        "Grandparent.Recorder",
+    ]
+    assert report.outcome("Grandparent").findings[0].message == "Grandparent.Recorder,Parent"
     assert report.outcome("Parent").findings[0].message == "Recorder"
 
 
