@@ -7,6 +7,8 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from smdbg_core.discovery.hooks import Hooks
 from smdbg_core.discovery.registry import Registry
 from smdbg_core.engine.evaluation import Evaluation
@@ -69,9 +71,11 @@ def evaluate(
     uri = run.uri if isinstance(run, Run) else str(run)
     _validate(hooks, roster.entries, uri)
     opened = run if isinstance(run, Run) else hooks.open_run(uri, steps=None)
-    evaluation = Evaluation(opened, roster.entries, hooks, max_findings, on_finding)
-    evaluation.judge(executor, steps, mode.upper() if mode else None, stop_on_first, on_step)
-    outcomes = evaluation.outcomes(output)
+    # What overflows or is NaN in the data is for rules to find, not for NumPy to warn of.
+    with np.errstate(all="ignore"):
+        evaluation = Evaluation(opened, roster.entries, hooks, max_findings, on_finding)
+        evaluation.judge(executor, steps, mode.upper() if mode else None, stop_on_first, on_step)
+        outcomes = evaluation.outcomes(output)
     warnings = [*roster.warnings, *registry.problems(), *evaluation.warnings, *hooks.problems]
     report = Report(
         smdbg_version=__version__,

@@ -70,13 +70,14 @@ def channel_sums(values: NDArray[Any], axis: int) -> ChannelSums:
     """Sums and element counts by channel.
 
     Args:
-        values: The batch axis comes first; up to two dimensions have one channel.
+        values: The batch axis comes first; up to two dimensions have one channel. Of complex numbers the
+            modulus counts.
         axis: The channel axis, may be negative.
 
     Raises:
         IndexError: The array has no such axis, or it is the batch axis.
     """
-    data = np.atleast_1d(values)
+    data = np.atleast_1d(np.abs(values) if values.dtype.kind == "c" else values)
     if data.ndim <= 2:
         return ChannelSums((float(data.sum(dtype=np.float64)),), (data.size,), len(data))
     channel = axis + data.ndim if axis < 0 else axis

@@ -121,3 +121,12 @@ def test_files_are_strict_json_and_written_only_with_an_output_folder(
 def test_nothing_to_report(write: Callable[..., str]) -> None:
     (outcome,) = evaluate(write({0: {"a": 1.0}}), [CreateXgboostReport()]).outcomes
     assert outcome.status == "not_evaluated"
+
+
+def test_damage_is_a_notice(write: Callable[..., str]) -> None:
+    path = write(boosting("binary:logistic", [0.0, 0, 1, 1], [0.2, 0.6, 0.7, 0.9]))
+    (Path(path) / "events/000000000005/000000000005_worker_0.tfevents").write_bytes(b"")
+    (outcome,) = evaluate(path, [CreateXgboostReport()]).outcomes
+    assert outcome.status in ("clean", "not_evaluated"), outcome.traceback
+    found = build_report(open_trial(path))
+    assert any("labels at step 5 cannot be read" in notice for notice in found.notices)

@@ -10,32 +10,38 @@ from numpy.typing import NDArray
 __all__ = ["class_labels", "predicted_classes"]
 
 
+_LARGEST = 2.0**53
+"""Beyond this, floating-point numbers are no integers that anybody meant."""
+
+
 def class_labels(values: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
-    """Labels as integers, and how many were left out because they are not finite.
+    """Labels as integers, and how many were left out because they are none.
 
     Rows of a two-dimensional array that each sum to one are one-hot labels; anything else is flattened,
     and rounded to the nearest integer.
     """
     if values.ndim == 2 and values.shape[1] > 1 and _is_one_hot(values):
         return np.asarray(values.argmax(axis=-1), np.int64), 0
-    flat = values.reshape(-1)
-    if flat.dtype.kind != "f":
-        return flat.astype(np.int64), 0
-    finite = np.isfinite(flat)
-    return np.rint(flat[finite]).astype(np.int64), int(flat.size - np.count_nonzero(finite))
+    classes, sound = _nearest(values)
+    return classes[sound], int(sound.size - np.count_nonzero(sound))
 
 
 def predicted_classes(values: NDArray[Any], *, argmax: bool) -> NDArray[np.int64]:
-    """Predictions as integers: the position of the largest score, or the nearest integer; NaN is -1."""
+    """Predictions as integers: the position of the largest score, or the nearest integer; -1 for none."""
     if argmax and values.ndim:
         return np.asarray(values.reshape(-1, values.shape[-1]).argmax(axis=-1), np.int64)
-    flat = values.reshape(-1)
+    return _nearest(values)[0]
+
+
+def _nearest(values: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Each element as the nearest integer, -1 where there is none; and where there is one."""
+    flat = np.abs(values.reshape(-1)) if values.dtype.kind == "c" else values.reshape(-1)
     if flat.dtype.kind != "f":
-        return flat.astype(np.int64)
+        return flat.astype(np.int64), np.ones(flat.size, np.bool_)
+    sound = np.abs(flat.astype(np.float64)) < _LARGEST
     classes = np.full(flat.size, -1, np.int64)
-    finite = np.isfinite(flat)
-    classes[finite] = np.rint(flat[finite])
-    return classes
+    classes[sound] = np.rint(flat[sound])
+    return classes, sound
 
 
 def _is_one_hot(values: NDArray[Any]) -> bool:

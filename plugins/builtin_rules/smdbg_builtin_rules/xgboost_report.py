@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smdbg_builtin_rules.classes import class_labels, predicted_classes
-from smdbg_core import Trial
+from smdbg_core import DataError, Trial
 
 __all__ = ["XgboostReport", "build_report"]
 
@@ -83,13 +83,14 @@ class _Builder:
     def __init__(self, trial: Trial, plot_step: int | None, labels_all_steps: bool) -> None:
         self._trial = trial
         self._labels_all_steps = labels_all_steps
+        self._notices: list[str] = []
         names = set(trial.tensor_names())
         objective = self._text("hyperparameters/objective") if "hyperparameters/objective" in names else None
         kind = _FAMILIES.get((objective or "").partition(":")[0])
         self._steps = self._judged_steps() if {"labels", "predictions"} <= names else []
         chosen = plot_step if plot_step is not None else (self._steps[-1] if self._steps else None)
-        self.report = XgboostReport(objective=objective, kind=kind, plot_step=chosen, notices=[])
-        notice = self.report.notices.append
+        self.report = XgboostReport(objective=objective, kind=kind, plot_step=chosen, notices=self._notices)
+        notice = self._notices.append
         if objective is None:
             notice("the objective was not saved (collection hyperparameters): some sections are missing")
         elif kind is None:
@@ -109,39 +110,55 @@ class _Builder:
 
     def _text(self, name: str) -> str | None:
         tensor = self._trial.tensor(name)
-        values = tensor.value(tensor.steps()[0]).reshape(-1)
-        return str(values[0]) if values.size else None
+        values = self._read(name, tensor.steps()[0])
+        return str(values.reshape(-1)[0]) if values is not None and values.size else None
+
+    def _read(self, name: str, step: int) -> Values | None:
+        """A saved value; one that cannot be read is a notice."""
+        try:
+            return self._trial.tensor(name).value(step)
+        except DataError as error:
+            notice = f"{name} at step {step} cannot be read: {error}"
+            if notice not in self._notices:
+                self._notices.append(notice)
+            return None
+
+    def _number(self, name: str, step: int) -> float | None:
+        """A saved number, `None` where there is no finite one: JSON has no other."""
+        values = self._read(name, step)
+        number = float(values.reshape(-1)[0]) if values is not None and values.size else math.nan
+        return number if math.isfinite(number) else None
 
     def _judged_steps(self) -> list[int]:
         predictions = set(self._trial.tensor("predictions").steps())
         return [step for step in self._trial.tensor("labels").steps() if step in predictions]
 
     def _add_labels(self) -> None:
-        tensor = self._trial.tensor("labels")
-        steps = tensor.steps()
+        steps = self._trial.tensor("labels").steps()
         at = self.report.plot_step if self.report.plot_step in steps else steps[-1]
-        values = [tensor.value(step).reshape(-1) for step in (steps if self._labels_all_steps else [at])]
+        read = [self._read("labels", step) for step in (steps if self._labels_all_steps else [at])]
+        values = [one.reshape(-1) for one in read if one is not None]
+        if not values:
+            return
         labels = np.concatenate(values)
         if self.report.kind in ("binary", "multiclass"):
             labels = class_labels(labels)[0]
-        unique, counts = np.unique(labels, return_counts=True)
+        unique, counts = np.unique(labels[np.isfinite(labels)], return_counts=True)
         rows = zip(unique.tolist(), counts.tolist(), strict=True)
         self.report.LabelsDistribution = {
             "labels_and_samples": [{"labels": label, "num_samples_per_label": count} for label, count in rows]
         }
 
     def _add_losses(self) -> None:
-        rows = []
-        for name in self._trial.tensor_names(collection="metrics"):
-            tensor = self._trial.tensor(name)
-            rows += [
-                {"steps": step, "loss": float(tensor.value(step).reshape(-1)[0]), "category": name}
-                for step in tensor.steps()
-            ]
+        rows = [
+            {"steps": step, "loss": self._number(name, step), "category": name}
+            for name in self._trial.tensor_names(collection="metrics")
+            for step in self._trial.tensor(name).steps()
+        ]
         if rows:
             self.report.LossData = {"category_loss_per_step": rows}
         else:
-            self.report.notices.append("metrics were not saved: there is no loss over steps")
+            self._notices.append("metrics were not saved: there is no loss over steps")
 
     def _add_importances(self, names: set[str]) -> None:
         features: dict[str, list[dict[str, Any]]] = {}
@@ -149,38 +166,36 @@ class _Builder:
             prefix = f"feature_importance/{kind}/"
             mine = sorted((name for name in names if name.startswith(prefix)), key=_natural)
             steps = {name: self._trial.tensor(name).steps() for name in mine}
-            last = max((saved[-1] for saved in steps.values()), default=None)
+            last = max((saved[-1] for saved in steps.values()), default=-1)
+            shares = {name: self._number(name, last) for name in mine if last in steps[name]}
             features[kind] = [
-                {
-                    "feature": name.removeprefix(prefix),
-                    "importance": 100 * float(self._trial.tensor(name).value(last).reshape(-1)[0]),
-                }
-                for name in mine
-                if last is not None and last in steps[name]
+                {"feature": name.removeprefix(prefix), "importance": None if share is None else 100 * share}
+                for name, share in shares.items()
             ]
         if any(features.values()):
             self.report.FeatureImportance = {"features": features}
         else:
-            self.report.notices.append("feature importance was not saved")
+            self._notices.append("feature importance was not saved")
 
     def _pair(self, step: int) -> tuple[Values, Values]:
-        """Labels and predictions of a step; samples whose prediction is not finite are left out."""
-        labels = self._trial.tensor("labels").value(step).reshape(-1)
-        predictions = self._trial.tensor("predictions").value(step)
-        if predictions.ndim == 1 and len(predictions) == len(labels):
-            finite = np.isfinite(predictions)
+        """Labels and predictions of a step; samples of which either is not finite are left out."""
+        labels, predictions = self._read("labels", step), self._read("predictions", step)
+        if labels is None or predictions is None:
+            return np.empty(0), np.empty(0)
+        labels = labels.reshape(-1)
+        if len(predictions) == len(labels):
+            finite = np.isfinite(labels) & np.isfinite(predictions.reshape(len(labels), -1)).all(axis=1)
             labels, predictions = labels[finite], predictions[finite]
         return labels, predictions
 
     def _add_predictions(self, step: int, kind: str) -> None:
         labels, predictions = self._pair(step)
-        dropped = len(self._trial.tensor("labels").value(step).reshape(-1)) - len(labels)
+        saved = self._read("labels", step)
+        dropped = 0 if saved is None else saved.size - len(labels)
         if dropped:
-            self.report.notices.append(f"{dropped} predictions at step {step} are not finite and left out")
+            self._notices.append(f"{dropped} samples at step {step} are not finite and left out")
         if not len(labels) or len(labels) != len(predictions):
-            self.report.notices.append(
-                f"step {step} has {len(labels)} labels and {len(predictions)} predictions"
-            )
+            self._notices.append(f"step {step} has {len(labels)} labels and {len(predictions)} predictions")
             return
         if kind == "regression":
             self._add_residuals(step, np.asarray(predictions.reshape(-1) - labels, np.float64))
@@ -245,7 +260,7 @@ class _Builder:
     def _add_roc(self, true: Values, scores: Values) -> None:
         positives, negatives = int((true == 1).sum()), int((true != 1).sum())
         if not positives or not negatives:
-            self.report.notices.append("labels are of one class: there is no ROC curve")
+            self._notices.append("labels are of one class: there is no ROC curve")
             return
         order = np.argsort(-scores, kind="stable")
         ranked, hits = scores[order], (true[order] == 1).astype(np.float64)
@@ -261,9 +276,7 @@ class _Builder:
             "area_under_curve": round(area, 5),
         }
         if area < 0.6:
-            self.report.notices.append(
-                f"the area under the ROC curve is {area:.3f}: hardly better than chance"
-            )
+            self._notices.append(f"the area under the ROC curve is {area:.3f}: hardly better than chance")
 
     def _add_residuals(self, step: int, errors: NDArray[np.float64]) -> None:
         counts, edges = np.histogram(errors, bins="auto" if np.ptp(errors) else 1)
