@@ -55,6 +55,7 @@ class Judge:
         self.rule._tally = self.tally
         self.run = RuleRun(run, others)
         self.done = False
+        self._evaluated = False
         self._rule_name, self._plugin = identity
         self._hooks = hooks
         self._on_finding = on_finding
@@ -73,6 +74,7 @@ class Judge:
         groups = self._preferred(point, groups)
         if not any(groups.values()):
             return False
+        self._evaluated = True
         view = StepView(trial, point, groups)
         points = self.tally.points
         found = self._guard(lambda: self._hooks.evaluate(self.rule, view, self.run), f"at step {point.step}")
@@ -174,6 +176,8 @@ class Judge:
         complaint = self.plan.complaint()
         if complaint:
             return complaint
+        if self._evaluated:
+            return "nothing in what the rule reads can be judged"
         return "no step in range has what the rule reads"
 
 

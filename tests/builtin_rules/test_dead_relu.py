@@ -56,6 +56,11 @@ def test_names_of_frameworks(judge: Judge, name: str) -> None:
     assert judge(DeadRelu(), {0: {name: layer(4)}}).status == "fired"
 
 
+@pytest.mark.parametrize("name", ["LeakyReLU_output_0", "PReLU_output_0"])
+def test_activations_that_never_die_are_left_alone(judge: Judge, name: str) -> None:
+    assert judge(DeadRelu(), {0: {name: layer(4)}}).status == "not_evaluated"
+
+
 def test_a_pattern_of_ones_own_is_taken_as_it_is(judge: Judge) -> None:
     assert (
         judge(DeadRelu(tensor_regex="relu_out"), {0: {"ReLU_output_0": layer(4)}}).status == "not_evaluated"

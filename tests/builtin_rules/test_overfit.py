@@ -63,5 +63,6 @@ def test_start_step_leaves_earlier_data_out(judge: Judge) -> None:
 
 
 def test_not_evaluated(judge: Judge) -> None:
-    assert judge(Overfit(), run((T, 1.0), (T, 0.5))).status == "not_evaluated"
+    assert judge(Overfit(), run((T, 1.0), (T, 0.5))).reason == "no evaluation steps (1 point)"
+    assert "no modes" in str(judge(Overfit(), {0: {"loss_output_0": 1.0}}).reason)
     assert judge(Overfit(), {0: {"a": 1.0}}).status == "not_evaluated"

@@ -27,7 +27,7 @@ class DeadRelu(TensorRule):
         tuple[Regex, ...],
         Meta(
             description="Outputs of ReLU layers.",
-            also=(r"(?i)re_?lu\w*_output", r"(?i)re_?lu\w*/(?!inputs|weights)"),
+            also=(r"(?i)(?<![a-z])re_?lu\w*_output", r"(?i)(?<![a-z])re_?lu\w*/(?!inputs|weights)"),
         ),
     ] = (".*relu_output",)
     threshold_inactivity: Annotated[

@@ -48,7 +48,10 @@ class Overfit(TensorRule):
         """Judge when an evaluation phase is over; where there are no modes, at every step."""
         losses = {name: AcrossWorkers(views) for name, views in step.by_tensor()}
         if step.mode == "GLOBAL":
-            for train, validation in splits(list(losses)).values():
+            pairs = splits(list(losses))
+            if not pairs:
+                self.skip(None, "no modes, and no train-... beside validation-...")
+            for train, validation in pairs.values():
                 subject = losses[validation]
                 yield from self._judge_gap(subject, _loss(losses[train]), _loss(subject))
             return
@@ -64,6 +67,8 @@ class Overfit(TensorRule):
 
     def finish(self, run: RuleRun) -> Iterator[Finding]:
         """Judge the last evaluation phase, which no training step has closed."""
+        if not self._last and self._training:
+            self.skip(None, "no evaluation steps")
         for name, loss in self._last.items():
             yield from self._close(loss, self._training[name], self._validation[name])
 
