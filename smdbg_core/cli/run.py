@@ -118,7 +118,7 @@ def command(
     click.echo(_render(report, output_format, registry, quiet), nl=False)
     if output is not None:
         _write(output, report)
-    return exit_status(report, named=bool(asked), fail_on=fail_on)
+    return exit_status(report, named=bool(rules), fail_on=fail_on)
 
 
 def exit_status(report: Report, *, named: bool, fail_on: str = "fired") -> int:
@@ -126,7 +126,7 @@ def exit_status(report: Report, *, named: bool, fail_on: str = "fired") -> int:
 
     Args:
         report: The report.
-        named: Whether rules were asked for by name.
+        named: Whether rules were asked for with `--rule`.
         fail_on: `fired`, `error` or `never`.
     """
     if fail_on == "never":

@@ -7,6 +7,7 @@ range, so that the thousands of files of a trial share a handful of plans.
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -142,29 +143,38 @@ class Plan:
         self._trial = trial
         self._rules = rules
         self._others = others
-        self._cache: dict[tuple[int, str, tuple[int, ...]], FilePlan] = {}
-        self._steps_of_mode: dict[str, set[int]] = defaultdict(set)
-        self._longest_first = max((r.first or 0 for rule in rules for r in rule.reads), default=0)
+        self._cache: dict[Hashable, FilePlan] = {}
+        self._steps_of_mode: dict[str, list[int]] = defaultdict(list)
+        self._limited = [
+            (index, number, reads.first)
+            for index, rule in enumerate(rules)
+            for number, reads in enumerate(rule.reads)
+            if reads.first is not None
+        ]
         self._history: dict[tuple[str, str], list[tuple[int, StepFile]]] = defaultdict(list)
 
     def file(self, file: StepFile) -> FilePlan:
         """The plan of one file."""
         active = tuple(index for index, plan in enumerate(self._rules) if plan.in_range(file.step))
-        seen = self._seen_before(file)
-        if seen < self._longest_first:
-            return self._plan(file, active, seen)
-        key = (id(file.layout), file.mode, active)
+        over = self._groups_that_are_over(file)
+        key = (id(file.layout), file.mode, active, over)
         plan = self._cache.get(key)
         if plan is None:
-            plan = self._cache[key] = self._plan(file, active, seen)
+            plan = self._cache[key] = self._plan(file, active, over)
         return plan
 
-    def _seen_before(self, file: StepFile) -> int:
-        """How many steps of its mode came before the file's, as far as any rule counts them."""
+    def _groups_that_are_over(self, file: StepFile) -> frozenset[tuple[int, int]]:
+        """Rules and groups that read only the first steps of a mode, and have."""
+        if not self._limited:
+            return frozenset()
         steps = self._steps_of_mode[file.mode]
-        if len(steps) <= self._longest_first:
-            steps.add(file.step)
-        return len(steps) - 1
+        if not steps or steps[-1] != file.step:
+            steps.append(file.step)
+        return frozenset(
+            (index, number)
+            for index, number, first in self._limited
+            if len(steps) - bisect_left(steps, self._rules[index].rule.start_step) > first
+        )
 
     def task(self, file: StepFile, plan: FilePlan) -> FileTask:
         """The measuring task of one file; files must come in the order of steps."""
@@ -181,7 +191,7 @@ class Plan:
         """Remember a file as the past of later ones."""
         self._history[file.mode, file.worker].append((file.mode_step, file))
 
-    def _plan(self, file: StepFile, active: tuple[int, ...], seen: int) -> FilePlan:
+    def _plan(self, file: StepFile, active: tuple[int, ...], over: frozenset[tuple[int, int]]) -> FilePlan:
         items: list[Item] = []
         members: list[Member] = []
         skips: list[tuple[int, str]] = []
@@ -194,7 +204,7 @@ class Plan:
                     reads = selection.reads
                     if reads.modes is not None and file.mode not in reads.modes:
                         continue
-                    if (reads.first is not None and seen >= reads.first) or name not in selection:
+                    if (index, number) in over or name not in selection:
                         continue
                     if not _available(reads, entry):
                         if self._rules[index].misses(reads):

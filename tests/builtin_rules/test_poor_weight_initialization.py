@@ -40,6 +40,7 @@ def test_only_the_first_steps_count(judge: Judge) -> None:
     outcome = judge(PoorWeightInitialization(), steps)
     assert (outcome.status, outcome.coverage.steps) == ("clean", 10)
     assert judge(PoorWeightInitialization(steps=11), steps).status == "fired"
+    assert judge(PoorWeightInitialization(start_step=5), steps).status == "fired"
 
 
 def test_evaluation_steps_are_left_out(judge: Judge) -> None:
