@@ -25,6 +25,9 @@ __all__ = ["FilePlan", "FileTask", "Item", "Member", "Plan", "Reference", "RuleP
 
 NOT_SAVED_RAW = "raw value not saved"
 
+_PLANS = 256
+"""How many plans are kept."""
+
 
 class Item(NamedTuple):
     """One tensor of one file, and what to measure of it."""
@@ -160,6 +163,9 @@ class Plan:
         key = (id(file.layout), file.mode, active, over)
         plan = self._cache.get(key)
         if plan is None:
+            # Where every file has a layout of its own, as boosting runs do, plans are not used again.
+            if len(self._cache) >= _PLANS:
+                self._cache.clear()
             plan = self._cache[key] = self._plan(file, active, over)
         return plan
 

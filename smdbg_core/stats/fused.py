@@ -266,7 +266,7 @@ def _segment_columns(
             columns["variance"] = variance = np.maximum(squares / n - np.square(mean), 0.0)
             columns["std"] = np.sqrt(variance)
             # Subtracting nearly equal numbers, and squares beyond the range of float64.
-            suspect |= (squares > 1e6 * n * variance) & (magnitude > 0)
+            suspect |= (squares > 1e6 * n * variance) & (magnitude > 0) & (counts > 1)
             suspect |= (squares < 1e-290) & (magnitude > 0)
         if names & _RANGE:
             columns["min"], columns["max"] = np.minimum.reduceat(x, starts), np.maximum.reduceat(x, starts)

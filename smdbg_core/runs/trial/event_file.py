@@ -1,14 +1,14 @@
 """Event files: many tensors of one file, found with as little work as possible.
 
-The headers of a record repeat from step to step but for the wall time and the step. For files that are
-read whole, the headers of the first file become a template: the bytes that must be equal in the next
-file of the same layout, all compared at once. A file in which any of them differs is decoded record by
-record, so that a template can never stand in for something else.
+The headers of a record repeat from step to step but for the wall time and the step. What was decoded
+once is remembered for the same tensor, and taken where all of its bytes are equal again. For files of one
+layout that are read whole, the headers of all records are a template, compared at once. Where a byte
+differs the record is decoded, so that what was learnt can never stand in for something else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -25,11 +25,17 @@ __all__ = ["EventFileReader", "Record"]
 WHOLE = 2**20
 """Files up to this size are read whole."""
 
-_KNOWN = 4096
-"""How many templates and headers are kept."""
+_TEMPLATES = 32
+"""How many templates are kept; one takes some ten bytes for each byte of headers in a file."""
+
+_HEADS = 4096
+"""How many headers of records are kept."""
 
 Record = tuple[str, Span]
 """Name of a tensor, and where the index says that its record lies."""
+
+_Read = Callable[[int, int], bytes | bytearray]
+"""Reads from an offset so many bytes."""
 
 
 class _Template(NamedTuple):
@@ -40,7 +46,7 @@ class _Template(NamedTuple):
 
 
 class _Head(NamedTuple):
-    """The headers of a large record, but for its wall time and step."""
+    """The headers of a record, but for its wall time and step."""
 
     begin: bytes
     """Length, its checksum, and the tag of the wall time."""
@@ -58,6 +64,7 @@ class EventFileReader:
     def __init__(self) -> None:
         self._templates: dict[int, _Template] = {}
         self._heads: dict[tuple[str, int], _Head] = {}
+        self._before: tuple[Record, ...] | None = None
 
     def locate(
         self, file: LocalFile, records: tuple[Record, ...]
@@ -79,13 +86,21 @@ class EventFileReader:
         template = self._templates.get(id(records))
         if template is not None and _fits(template, data):
             return data, template.payloads
-        payloads = [_attempt_in(data, file.name, name, span) for name, span in records]
+        payloads = [self._locate_within(data, file.name, name, span) for name, span in records]
+        if records is self._before:
+            self._keep_template(data, records, payloads)
+        self._before = records
+        return data, payloads
+
+    def _keep_template(
+        self, data: bytearray, records: tuple[Record, ...], payloads: list[Payload | RecordError]
+    ) -> None:
+        """Learn a template from the second file of a layout: many layouts have no second one."""
         learnt = _learn(data, records, payloads)
         if learnt is not None:
-            if len(self._templates) >= _KNOWN:
+            if len(self._templates) >= _TEMPLATES:
                 self._templates.clear()
             self._templates[id(records)] = learnt
-        return data, payloads
 
     def locate_one(self, file: LocalFile, name: str, span: Span) -> Payload:
         """Find and check one record.
@@ -99,29 +114,50 @@ class EventFileReader:
         return found
 
     def _locate_large(self, file: LocalFile, name: str, span: Span) -> Payload | RecordError:
-        """Find a record that is not read whole, by headers that were learnt from the same tensor."""
+        """Find a record of a file that is not read whole."""
+        payload: Payload | RecordError | None = self._recall(name, span, file.size, file.read)
+        if payload is None:
+            payload = _attempt(file, name, span)
+            self._remember(name, span, payload, file.read)
+        return payload
+
+    def _locate_within(self, data: bytearray, file: str, name: str, span: Span) -> Payload | RecordError:
+        """Find a record in the content of a file."""
+
+        def read(start: int, length: int) -> bytearray:
+            return data[start : start + length]
+
+        payload: Payload | RecordError | None = self._recall(name, span, len(data), read)
+        if payload is None:
+            payload = _attempt_in(data, file, name, span)
+            self._remember(name, span, payload, read)
+        return payload
+
+    def _recall(self, name: str, span: Span, size: int, read: _Read) -> Payload | None:
+        """The tensor, if the record's headers are those that were learnt from the same tensor."""
         start, length = span
         head = self._heads.get((name, length))
-        if head is not None and start + length <= file.size:
-            found = file.read(start, head.after_step + len(head.rest))
-            if (
-                found.startswith(head.begin)
-                and found[head.after_step :] == head.rest
-                and _after_step(found, HEADER) == head.after_step
-                and file.read(start + length - FOOTER, FOOTER) == CONSTANT_FOOTER
-            ):
-                return head.payload._replace(offset=start + len(found))
-        payload = _attempt(file, name, span)
-        if not isinstance(payload, RecordError) and payload.values is None:
-            found = file.read(start, payload.offset - start)
-            after_step = _after_step(found, HEADER)
-            if after_step is not None:
-                if len(self._heads) >= _KNOWN:
-                    self._heads.clear()
-                self._heads[name, length] = _Head(
-                    found[: HEADER + 1], after_step, found[after_step:], payload
-                )
-        return payload
+        if head is None or start + length > size:
+            return None
+        found = read(start, head.after_step + len(head.rest))
+        if (
+            found.startswith(head.begin)
+            and found[head.after_step :] == head.rest
+            and _after_step(found, HEADER) == head.after_step
+            and read(start + length - FOOTER, FOOTER) == CONSTANT_FOOTER
+        ):
+            return head.payload._replace(offset=start + len(found))
+        return None
+
+    def _remember(self, name: str, span: Span, payload: Payload | RecordError, read: _Read) -> None:
+        if isinstance(payload, RecordError) or payload.values is not None:
+            return
+        found = bytes(read(span[0], payload.offset - span[0]))
+        after_step = _after_step(found, HEADER)
+        if after_step is not None:
+            if len(self._heads) >= _HEADS:
+                self._heads.clear()
+            self._heads[name, span[1]] = _Head(found[: HEADER + 1], after_step, found[after_step:], payload)
 
 
 def _fits(template: _Template, data: bytearray) -> bool:

@@ -67,7 +67,7 @@ class Trial:
         self.num_workers = collections.num_workers or max(1, len(self.workers))
         self.modes = tuple(mode for mode in Mode if mode in self._by_mode)
         self._steps = sorted(self._files)
-        self._names: list[str] | None = None
+        self._names: dict[str, None] | None = None
         self._wall_times: dict[int, float | None] = {}
 
     def __repr__(self) -> str:
@@ -136,9 +136,7 @@ class Trial:
             layouts = {id(file.layout): file.layout for at in steps for file in self._files[at]}
             names = sorted({name for layout in layouts.values() for name in layout.names})
         else:
-            if self._names is None:
-                self._names = sorted({name for layout in self._layouts.values() for name in layout.names})
-            names = list(self._names)
+            names = list(self._known_names())
         if regex is not None:
             patterns = [re.compile(one) for one in ((regex,) if isinstance(regex, str) else regex)]
             names = [name for name in names if any(pattern.search(name) for pattern in patterns)]
@@ -146,6 +144,13 @@ class Trial:
             known = self.collections.get(collection)
             names = [name for name in names if known is not None and known.matches(name)]
         return names
+
+    def _known_names(self) -> dict[str, None]:
+        """All names in order, for quick look-up."""
+        if self._names is None:
+            names = sorted({name for layout in self._layouts.values() for name in layout.names})
+            self._names = dict.fromkeys(names)
+        return self._names
 
     def collection(self, name: str) -> Collection:
         """The collection of that name.
@@ -163,8 +168,7 @@ class Trial:
         Raises:
             MissingDataError: There is none.
         """
-        having = [id(layout) for layout in self._layouts.values() if name in layout.entries]
-        if not having:
+        if name not in self._known_names():
             raise MissingDataError(self.uri, f"no tensor {name!r}{nearest(name, self.tensor_names())}")
         return Tensor(self, name)
 
