@@ -29,6 +29,9 @@ class RuleRun:
         self.outcomes: dict[str, Outcome] = {}
         """At `finish`: outcomes of the rules from `children()`, by instance name."""
 
+        self.warnings: list[str] = []
+        """What the rule warned of; the report shows it."""
+
     @property
     def uri(self) -> str:
         """Where the run lies."""
@@ -44,6 +47,10 @@ class RuleRun:
         if self._run.trial is None:
             raise MissingDataError(self.uri, "this run has no saved tensors")
         return self._run.trial
+
+    def warn(self, text: str) -> None:
+        """Tell users of something that limits the verdict."""
+        self.warnings.append(text)
 
     def other(self, parameter: str) -> Sequence[Run]:
         """The runs that the `RunURI` parameter names, opened."""

@@ -155,6 +155,7 @@ class Evaluation:
             needed = {name: self._settle(by_name[name], output) for name in entry.children}
             judge = self._judges_by_name[entry.name]
             judge.finish(needed)
+            self.warnings += [f"{entry.name}: {text}" for text in judge.run.warnings]
             written = write_artifacts(output, judge.artifacts) if output is not None else []
             self._settled[entry.name] = judge.outcome(written)
         return self._settled[entry.name]

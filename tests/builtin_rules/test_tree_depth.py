@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from smdbg_builtin_rules.tree_depth import TreeDepth
+from smdbg_core import evaluate
 from tests.builtin_rules.conftest import Judge
 
 
@@ -37,3 +40,10 @@ def test_links_give_the_exact_depth(judge: Judge) -> None:
 
 def test_no_trees(judge: Judge) -> None:
     assert judge(TreeDepth(), {0: {"train-rmse": 1.0}}).status == "not_evaluated"
+
+
+def test_several_classes_are_warned_of(write: Callable[..., str]) -> None:
+    steps = tree(0, 1, 2)
+    steps[0]["hyperparameters/num_class"] = np.array([3])
+    (warning,) = evaluate(write(steps), [TreeDepth()]).warnings
+    assert warning.startswith("TreeDepth: a model of several classes")

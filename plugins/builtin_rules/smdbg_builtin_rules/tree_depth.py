@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, ClassVar
 
-from smdbg_core import XGBOOST, Finding, Meta, Reads, StepView, TensorRule
+from smdbg_core import XGBOOST, Finding, Meta, Reads, RuleRun, StepView, TensorRule
 
 _STRUCTURE = ("trees/ID", "trees/Yes", "trees/No")
 
@@ -40,6 +40,13 @@ class TreeDepth(TensorRule):
             optional=True,
         )
         return nodes, links
+
+    def start(self, run: RuleRun) -> None:
+        """Warn where one tree a round is not the whole model."""
+        if "hyperparameters/num_class" in run.trial.tensor_names():
+            run.warn(
+                "a model of several classes grows several trees a round, of which one is saved and judged"
+            )
 
     def evaluate(self, step: StepView) -> Iterator[Finding]:
         """Judge the tree of the step."""
