@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from smdbg_core.cli.table import text_width
 from smdbg_core.discovery.loader import Loaded
 from smdbg_core.discovery.registry import Registry
 from smdbg_core.engine.config import load_config
@@ -15,8 +16,6 @@ from smdbg_core.parameters import Parameter
 from smdbg_core.rule import Rule
 
 __all__ = ["command"]
-
-_WIDTH = 100
 
 
 @click.command("explain")
@@ -93,7 +92,7 @@ def _value(value: Any) -> str:
 def _paragraph(text: str, indent: str = "") -> list[str]:
     return textwrap.wrap(
         text,
-        _WIDTH,
+        text_width(),
         initial_indent=indent,
         subsequent_indent=indent,
         break_long_words=False,

@@ -8,6 +8,7 @@ from itertools import groupby
 
 import click
 
+from smdbg_core.cli.table import text_width
 from smdbg_core.discovery.registry import Registry
 from smdbg_core.engine.config import load_config
 from smdbg_core.errors import PluginError
@@ -65,7 +66,7 @@ def _print(rows: list[dict[str, object]]) -> None:
     for group, members in groupby(rows, key=lambda row: row["group"]):
         click.echo(f"{group}:")
         for row in members:
-            text = textwrap.wrap(str(row["summary"]), max(40, 96 - wide))
+            text = textwrap.wrap(str(row["summary"]), max(30, text_width() - wide - 4))
             click.echo(f"  {row['name']:<{wide}}  {text[0] if text else ''}")
             for line in text[1:]:
                 click.echo(f"  {'':<{wide}}  {line}")

@@ -166,6 +166,7 @@ def _where(episodes: list[Finding]) -> str:
         points = sum(episode.count for episode in episodes)
         several = f" in {len(episodes)} episodes" if len(episodes) > 1 else ""
         steps = f"steps {first.step} to {last.last_step} ({points} points{several})"
-    mode = f" {first.mode}" if first.mode not in (None, "GLOBAL") else ""
+    modes = dict.fromkeys(one.mode for one in episodes if one.mode not in (None, "GLOBAL"))
+    mode = f" {' and '.join(map(str, modes))}" if modes else ""
     worker = f", {plain(first.worker)}" if first.worker not in (None, "worker_0") else ""
     return f"{steps}{mode}{worker}"
