@@ -124,10 +124,13 @@ class FusedPass:
                 return squares == 0 and not block.any() and self._add_zeros(n)
             if not squares <= _CANCELLATION * m2:
                 return False
-        if self._zeros:
+        if self._zeros and not self._magnitude:
             zeros = int(np.count_nonzero(np.equal(block, 0, out=self._buffer(n, np.dtype(bool)))))
         if self._magnitude:
-            magnitude = _sum(_magnitudes(block, block if overwrite else self._buffer(n, block.dtype)))
+            magnitudes = _magnitudes(block, block if overwrite else self._buffer(n, block.dtype))
+            magnitude = _sum(magnitudes)
+            if self._zeros and not magnitudes.min() > 0:
+                zeros = n - int(np.count_nonzero(magnitudes.view(_SIGN_MASKS[block.dtype.itemsize][0])))
             if not magnitude < math.inf:
                 if not overwrite:
                     return False
