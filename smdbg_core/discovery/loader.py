@@ -8,6 +8,7 @@ import sys
 import time
 import traceback
 from collections.abc import Iterable
+from functools import cache
 from importlib import util
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -119,11 +120,14 @@ def _abstract(target: type) -> Iterable[str]:
             yield name
 
 
-def unmet_requirements(requirements: Iterable[str]) -> list[str]:
-    """The requirements that this environment does not meet, each as `name specifier, installed`."""
-    requirements = [text for text in requirements if text]
+@cache
+def unmet_requirements(requirements: tuple[str, ...]) -> tuple[str, ...]:
+    """The requirements that this environment does not meet, each as `name specifier, installed`.
+
+    The plugins of a distribution share the answer.
+    """
     if not requirements:
-        return []
+        return ()
     from importlib.metadata import PackageNotFoundError, version
 
     from packaging.requirements import InvalidRequirement, Requirement
@@ -145,7 +149,7 @@ def unmet_requirements(requirements: Iterable[str]) -> list[str]:
             continue
         if not requirement.specifier.contains(installed, prereleases=True):
             unmet.append(f"{name} {requirement.specifier}, and {installed} is installed")
-    return unmet
+    return tuple(unmet)
 
 
 def describe(error: BaseException) -> str:

@@ -13,7 +13,7 @@ from smdbg_core.stats.registry import statistic
 __all__ = ["quantiles"]
 
 _LARGE = 65536
-_SAMPLE = 16384
+_SAMPLE = 4096
 
 
 @statistic("quantiles")
