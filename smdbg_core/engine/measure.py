@@ -252,7 +252,9 @@ def _whole(
 def _call(values: NDArray[Any], name: Hashable, *args: Any) -> Any:
     """A statistic, or what it raised: that belongs to the rule which asked for it."""
     try:
-        return lookup(str(name)).function(values, *args)
+        found = lookup(str(name)).function(values, *args)
+        # The memory behind the values is used again; what a statistic returns must not change with it.
+        return found.copy() if isinstance(found, np.ndarray) and found.base is not None else found
     except Exception as error:  # noqa: BLE001 - isolation: statistics may be a plugin's
         return Failed(type(error).__name__, str(error))
 

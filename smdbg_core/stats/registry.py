@@ -34,7 +34,8 @@ def statistic(name: str, *, version: int = 1, pairwise: bool = False) -> Callabl
 
     The function gets the saved array, possibly read-only, in its own shape and dtype; a pairwise one
     gets another array of the same tensor as well. Further arguments are hashable and say what is
-    measured; thresholds belong in rules. The result is picklable.
+    measured; thresholds belong in rules. The result is picklable, and no view of the array, whose memory
+    is used again.
 
     Raises:
         ValueError: Another function has this name already.
