@@ -7,10 +7,13 @@ statistic needs the whole array. Tensors without a raw value are measured from t
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from functools import lru_cache
+from importlib import import_module
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -72,6 +75,9 @@ class _Joined(NamedTuple):
 
 def measure(tasks: Sequence[FileTask]) -> Measured:
     """Measure the items of event files; what is damaged costs only itself."""
+    for module in {module for task in tasks for module in task.modules} - sys.modules.keys():
+        with suppress(ImportError):  # the rule is told that the statistic is unknown
+            import_module(module)
     with np.errstate(all="ignore"):
         return _Measuring(tasks).run()
 

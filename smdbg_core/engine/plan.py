@@ -10,16 +10,18 @@ import time
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from smdbg_core.engine.reductions import derivable
 from smdbg_core.engine.selection import Selection
+from smdbg_core.errors import ConfigError
 from smdbg_core.reads import Compare, Reads, StatisticRef
 from smdbg_core.rule import TensorRule
 from smdbg_core.runs.run import Run
 from smdbg_core.runs.trial import Entry, StepFile, Trial
 from smdbg_core.runs.views import Wanted
-from smdbg_core.stats import FUSED
+from smdbg_core.stats import FUSED, lookup
 
 __all__ = ["FilePlan", "FileTask", "Item", "Member", "Plan", "Reference", "RulePlan"]
 
@@ -68,6 +70,9 @@ class FileTask(NamedTuple):
 
     records: tuple[tuple[str, tuple[int, int]], ...]
     """Their names and spans; the same object for all files of a plan."""
+
+    modules: tuple[str, ...]
+    """Modules that register the statistics of plugins; other processes have to import them."""
 
     references: tuple[tuple[tuple[Reference, ...], ...], ...] = ()
     """For each item, for each of its comparisons, the values to compare with; empty if none has any."""
@@ -230,7 +235,8 @@ class Plan:
         chosen = tuple(items[index] for index in measured)
         raw = tuple(index for index, item in enumerate(chosen) if item.span is not None)
         records = tuple((chosen[index].name, chosen[index].span) for index in raw)
-        task = FileTask(self._session, self._trial.uri, "", chosen, raw, records)  # type: ignore[arg-type]
+        modules = _modules(chosen)
+        task = FileTask(self._session, self._trial.uri, "", chosen, raw, records, modules)  # type: ignore[arg-type]
         return FilePlan(tuple(items), measured, task, tuple(members), tuple(skips), nbytes)
 
     def _references(self, file: StepFile, name: str, compare: Compare) -> Iterator[Reference]:
@@ -296,6 +302,16 @@ def _item(entry: Entry, readers: Sequence[Reads]) -> Item:
     wanted = Wanted(fused, tuple(extras), tuple(tuple(compare) for compare in compares))
     reductions = () if entry.span is not None else tuple(sorted(entry.reductions.items()))
     return Item(entry.name, entry.span, reductions, wanted, entry.shape)
+
+
+def _modules(items: Sequence[Item]) -> tuple[str, ...]:
+    """Modules of the statistics that the core does not bring."""
+    names = {str(one[0]) for item in items for one in (*item.wanted.extras, *item.wanted.compares)}
+    modules = set()
+    for name in names:
+        with suppress(ConfigError):  # an unknown statistic is the complaint of the rule that asks for it
+            modules.add(lookup(name).function.__module__)
+    return tuple(sorted(module for module in modules if not module.startswith("smdbg_core.")))
 
 
 def _key(ref: StatisticRef) -> tuple[Hashable, ...]:

@@ -28,11 +28,12 @@ from smdbg_core import (
     TrialWriter,
     evaluate,
     open_run,
+    statistic,
 )
 from smdbg_core.discovery.finder import PluginSpec
 from smdbg_core.report.json import render_json
 from tests.builders import write_trial
-from tests.distributions import install
+from tests.distributions import RULE, install
 
 STEPS = {
     n: ("EVAL" if n % 4 == 3 else "TRAIN", {"gradient/a": np.full(3, 1e-9), "w": np.arange(2.0) + n})
@@ -85,6 +86,28 @@ def test_every_executor_gives_the_same_report(tmp_path: Path) -> None:
         assert render_json(evaluate(path, executor=threads)) == alone
     with ProcessPoolExecutor(2, get_context("spawn")) as processes:
         assert render_json(evaluate(path, executor=processes)) == alone
+
+
+@statistic("test_spread")
+def spread(values: np.ndarray, scale: float) -> float:
+    return float(np.ptp(values)) * scale
+
+
+class Spread(Recorder):
+    """Measures with a statistic of its own."""
+
+    def reads(self) -> Reads:
+        return Reads(patterns=("^w$",), statistics=(("test_spread", 2.0),))
+
+    def evaluate(self, step: StepView) -> Iterator[Finding]:
+        for tensor in step.tensors():
+            yield from self.judge(tensor, "spread", tensor.measure("test_spread", 2.0), ">", 1.0)
+
+
+def test_statistics_of_plugins_reach_other_processes(trial: str) -> None:
+    with ProcessPoolExecutor(1, get_context("spawn")) as processes:
+        found = outcome(trial, Spread(), executor=processes)
+    assert (found.status, found.reason, found.findings[0].value) == ("fired", None, 2.0)
 
 
 def test_ranges_and_modes(trial: str) -> None:
@@ -348,8 +371,7 @@ def test_rules_of_other_frameworks_are_left_out_unless_asked_for(tmp_path: Path)
 
 
 def test_a_rule_from_a_file(trial: str, tmp_path: Path) -> None:
-    source = Path(__file__).read_text().replace("class Recorder", "class Mine")
-    (tmp_path / "mine.py").write_text(source)
+    (tmp_path / "mine.py").write_text(RULE.format(name="Mine").replace("1e30", "-1e30"))
     (one,) = evaluate(trial, [RuleConfig("", None, file=f"{tmp_path}/mine.py:Mine")]).outcomes
     assert (one.rule, one.status) == ("Mine", "fired")
     for bad in ("mine.py", f"{tmp_path}/no.py:X", f"{tmp_path}/mine.py:Nope"):
