@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from functools import cache
 from importlib import util
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from smdbg_core.discovery.finder import PluginSpec
@@ -22,7 +23,7 @@ from smdbg_core.errors import (
     PluginLoadError,
 )
 
-__all__ = ["Loaded", "load", "load_file", "unmet_requirements"]
+__all__ = ["Loaded", "import_file", "load", "load_file", "unmet_requirements"]
 
 SLOW_SECONDS = 1.0
 
@@ -76,24 +77,33 @@ def load_file(reference: str) -> type[Any]:
     if not colon or path.suffix != ".py" or not path.is_file():
         message = f"{reference!r}: expected path/to/file.py:ClassName, with a file that exists"
         raise ConfigError(message)
-    spec = util.spec_from_file_location(f"smdbg_file_{path.stem}_{abs(hash(path.resolve())):x}", path)
-    if spec is None or spec.loader is None:
-        message = f"{reference!r} cannot be imported"
-        raise ConfigError(message)
-    module = util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    try:
-        with contextlib.redirect_stdout(sys.stderr):
-            spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        del sys.modules[spec.name]
-        raise PluginLoadError(str(path), describe(error)) from error
+    module = import_file(f"smdbg_file_{path.stem}_{abs(hash(path.resolve())):x}", str(path))
     found: type[Any] | None = getattr(module, name, None)
     complaint = unfit("rule", name, found)
     if complaint or found is None:
         message = f"{reference!r}: {complaint}"
         raise ConfigError(message)
     return found
+
+
+def import_file(name: str, path: str) -> ModuleType:
+    """Import a file as the module of that name.
+
+    Raises:
+        PluginLoadError: It cannot be imported.
+    """
+    spec = util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise PluginLoadError(path, "it is no Python source")
+    module = util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        raise PluginLoadError(path, describe(error)) from error
+    return module
 
 
 def unfit(kind: str, name: str, target: Any) -> str | None:

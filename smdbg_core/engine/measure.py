@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from smdbg_core.discovery.loader import import_file
 from smdbg_core.engine.plan import FileTask, Item, Reference
 from smdbg_core.engine.recent import RecentArrays
 from smdbg_core.engine.reductions import derive
@@ -75,11 +76,20 @@ class _Joined(NamedTuple):
 
 def measure(tasks: Sequence[FileTask]) -> Measured:
     """Measure the items of event files; what is damaged costs only itself."""
-    for module in {module for task in tasks for module in task.modules} - sys.modules.keys():
-        with suppress(ImportError):  # the rule is told that the statistic is unknown
-            import_module(module)
+    for module, file in {module for task in tasks for module in task.modules}:
+        if module not in sys.modules:
+            _bring(module, file)
     with np.errstate(all="ignore"):
         return _Measuring(tasks).run()
+
+
+def _bring(module: str, file: str) -> None:
+    """Import the module of a plugin's statistic: by name, or by file where the configuration named a file."""
+    with suppress(Exception):  # the rule is told that the statistic is unknown
+        try:
+            import_module(module)
+        except ModuleNotFoundError:
+            import_file(module, file)
 
 
 class _Measuring:

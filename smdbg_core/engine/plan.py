@@ -6,6 +6,7 @@ range, so that the thousands of files of a trial share a handful of plans.
 
 from __future__ import annotations
 
+import sys
 import time
 from bisect import bisect_left
 from collections import defaultdict
@@ -71,8 +72,8 @@ class FileTask(NamedTuple):
     records: tuple[tuple[str, tuple[int, int]], ...]
     """Their names and spans; the same object for all files of a plan."""
 
-    modules: tuple[str, ...]
-    """Modules that register the statistics of plugins; other processes have to import them."""
+    modules: tuple[tuple[str, str], ...]
+    """Modules of plugins' statistics, and their files; other processes have to import them."""
 
     references: tuple[tuple[tuple[Reference, ...], ...], ...] = ()
     """For each item, for each of its comparisons, the values to compare with; empty if none has any."""
@@ -304,14 +305,15 @@ def _item(entry: Entry, readers: Sequence[Reads]) -> Item:
     return Item(entry.name, entry.span, reductions, wanted, entry.shape)
 
 
-def _modules(items: Sequence[Item]) -> tuple[str, ...]:
-    """Modules of the statistics that the core does not bring."""
+def _modules(items: Sequence[Item]) -> tuple[tuple[str, str], ...]:
+    """Modules of the statistics that the core does not bring, and their files."""
     names = {str(one[0]) for item in items for one in (*item.wanted.extras, *item.wanted.compares)}
     modules = set()
     for name in names:
         with suppress(ConfigError):  # an unknown statistic is the complaint of the rule that asks for it
             modules.add(lookup(name).function.__module__)
-    return tuple(sorted(module for module in modules if not module.startswith("smdbg_core.")))
+    foreign = sorted(module for module in modules if not module.startswith("smdbg_core."))
+    return tuple((module, getattr(sys.modules.get(module), "__file__", None) or "") for module in foreign)
 
 
 def _key(ref: StatisticRef) -> tuple[Hashable, ...]:

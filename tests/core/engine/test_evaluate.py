@@ -379,6 +379,22 @@ def test_a_rule_from_a_file(trial: str, tmp_path: Path) -> None:
             evaluate(trial, [RuleConfig("", None, file=bad)])
 
 
+def test_statistics_of_a_file_reach_other_processes(trial: str, tmp_path: Path) -> None:
+    source = RULE.format(name="Wide").replace('"mean"', '"file_span"').replace("1e30", "0.5")
+    source = source.replace("tensor.statistics.mean", 'tensor.measure("file_span")')
+    source += (
+        "from smdbg_core import statistic\n"
+        "@statistic('file_span')\n"
+        "def file_span(values):\n"
+        "    return float(values.max() - values.min())\n"
+    )
+    (tmp_path / "wide.py").write_text(source)
+    config = RuleConfig("", None, file=f"{tmp_path}/wide.py:Wide")
+    with ProcessPoolExecutor(1, get_context("spawn")) as processes:
+        (one,) = evaluate(trial, [config], executor=processes).outcomes
+    assert (one.status, one.reason, one.findings[0].value) == ("fired", None, 1.0)
+
+
 def test_an_open_run_can_be_judged(trial: str) -> None:
     assert evaluate(open_run(trial), [Recorder()]).outcomes[0].status == "fired"
     with pytest.raises(MissingDataError, match="no such folder"):
