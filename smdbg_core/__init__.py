@@ -35,9 +35,10 @@ if TYPE_CHECKING:
     )
     from smdbg_core.findings import Artifact, Finding
     from smdbg_core.hookspecs import hookimpl
-    from smdbg_core.outcomes import Coverage, Outcome, Report, RunSummary
+    from smdbg_core.outcomes import Coverage, Measurements, Outcome, Report, RunSummary
     from smdbg_core.parameters import constraint
-    from smdbg_core.reads import Compare, Reads
+    from smdbg_core.reads import Compare, Reads, ScanReads
+    from smdbg_core.report.document import outcome_document
     from smdbg_core.rule import (
         ALL_FRAMEWORKS,
         DEEP_LEARNING,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
         TensorRule,
     )
     from smdbg_core.rule_run import RuleRun
+    from smdbg_core.runs.profiler import Events, Place, Profiler, ScanWindow, Series, Snapshots, Step
     from smdbg_core.runs.run import Run, open_run
     from smdbg_core.runs.trial import Mode, StepWriter, Tensor, Trial, TrialWriter, open_trial
     from smdbg_core.runs.views import AcrossWorkers, StepView, TensorView
@@ -70,19 +72,23 @@ __all__ = [
     "DataAccessError",
     "DataError",
     "Event",
+    "Events",
     "Finding",
+    "Measurements",
     "Meta",
     "MissingDataError",
     "Mode",
     "Outcome",
     "ParameterError",
     "ParameterProblem",
+    "Place",
     "PluginConflictError",
     "PluginContractError",
     "PluginError",
     "PluginExecutionError",
     "PluginIncompatibleError",
     "PluginLoadError",
+    "Profiler",
     "ProfilerRule",
     "Reads",
     "Regex",
@@ -94,7 +100,12 @@ __all__ = [
     "Run",
     "RunSummary",
     "RunURI",
+    "ScanReads",
+    "ScanWindow",
+    "Series",
     "SmdbgError",
+    "Snapshots",
+    "Step",
     "StepView",
     "StepWriter",
     "Tensor",
@@ -110,6 +121,7 @@ __all__ = [
     "hookimpl",
     "open_run",
     "open_trial",
+    "outcome_document",
     "statistic",
 ]
 
@@ -152,6 +164,7 @@ _HOMES = {
     "smdbg_core.hookspecs": ("hookimpl",),
     "smdbg_core.outcomes": (
         "Coverage",
+        "Measurements",
         "Outcome",
         "Report",
         "RunSummary",
@@ -160,7 +173,9 @@ _HOMES = {
     "smdbg_core.reads": (
         "Compare",
         "Reads",
+        "ScanReads",
     ),
+    "smdbg_core.report.document": ("outcome_document",),
     "smdbg_core.rule": (
         "ALL_FRAMEWORKS",
         "Collection",
@@ -171,6 +186,15 @@ _HOMES = {
         "XGBOOST",
     ),
     "smdbg_core.rule_run": ("RuleRun",),
+    "smdbg_core.runs.profiler": (
+        "Events",
+        "Place",
+        "Profiler",
+        "ScanWindow",
+        "Series",
+        "Snapshots",
+        "Step",
+    ),
     "smdbg_core.runs.run": (
         "Run",
         "open_run",

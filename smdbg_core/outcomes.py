@@ -8,7 +8,17 @@ from msgspec import Struct, field
 
 from smdbg_core.findings import Finding
 
-__all__ = ["ActionRecord", "Closest", "Coverage", "Outcome", "Report", "RunSummary", "Severity", "Status"]
+__all__ = [
+    "ActionRecord",
+    "Closest",
+    "Coverage",
+    "Measurements",
+    "Outcome",
+    "Report",
+    "RunSummary",
+    "Severity",
+    "Status",
+]
 
 Status: TypeAlias = Literal["fired", "clean", "not_evaluated", "error"]
 Severity: TypeAlias = Literal["critical", "warning", "info"]
@@ -53,6 +63,23 @@ class Closest(Struct, frozen=True, kw_only=True):
     limit: float
 
 
+class Measurements(Struct, frozen=True, kw_only=True):
+    """What a profiler rule measured, apart from its verdict."""
+
+    triggered: int = 0
+    """How often it fired; by default the windows with findings."""
+
+    violations: int = 0
+    datapoints: int = 0
+    """Samples or events that it judged."""
+
+    details: dict[str, Any] = field(default_factory=dict)
+    """The numbers behind the verdict, as JSON has them."""
+
+    parameters: str | None = None
+    """The parameters as `name:value` lines, where they are not simply all of them in their order."""
+
+
 class Outcome(Struct, frozen=True, kw_only=True):
     """How one rule ended on one run."""
 
@@ -77,6 +104,9 @@ class Outcome(Struct, frozen=True, kw_only=True):
     """Episodes beyond the cap, counted but not kept."""
 
     closest: Closest | None = None
+    measurements: Measurements | None = None
+    """Of a profiler rule; rules that report on others have them, the report does not."""
+
     artifacts: list[str] = []
     """Files that the rule wrote, relative to the output folder."""
 
@@ -114,6 +144,10 @@ class RunSummary(Struct, frozen=True, kw_only=True):
 
     workers: list[str] = []
     tensors: int = 0
+    nodes: list[str] = []
+    """Machines with profiler output."""
+
+    profiler_files: int = 0
 
 
 class Report(Struct, frozen=True, kw_only=True):

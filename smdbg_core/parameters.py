@@ -141,6 +141,8 @@ class Parameterized:
     __constraints__: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ()
     __signature__: ClassVar[Any] = _Signature()
 
+    _undeclared: dict[str, Any]
+
     requires: ClassVar[tuple[tuple[str, ...], ...]] = ()
     """Groups of parameters of which at least one must be given for the object to do anything."""
 
@@ -196,11 +198,13 @@ class Parameterized:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Effective values by name, in the order of declaration."""
-        return {name: self.__dict__[name] for name in self.__parameters__}
+        """Effective values by name, in the order of declaration; then what `take_undeclared` took."""
+        return {name: self.__dict__[name] for name in self.__parameters__} | self._undeclared
 
     def is_default(self, name: str) -> bool:
         """Whether the parameter has its default value."""
+        if name not in self.__parameters__:
+            return False
         return bool(self.__dict__[name] == self.__parameters__[name].default)
 
     def patterns(self, name: str) -> tuple[str, ...]:
@@ -212,6 +216,22 @@ class Parameterized:
     def missing(self) -> tuple[tuple[str, ...], ...]:
         """Groups of `requires` of which no parameter was given."""
         return tuple(group for group in self.requires if all(self.__dict__[n] in (None, ()) for n in group))
+
+    @classmethod
+    def take_undeclared(cls, values: Mapping[str, Any]) -> tuple[dict[str, Any], list[ParameterProblem]]:
+        """Take values that no field declares; a class that is made of others may know them.
+
+        Args:
+            values: By name, as they were given.
+
+        Returns:
+            Values by canonical name, and problems. By default each name is a problem.
+        """
+        known = cls.__parameters__
+        return {}, [
+            ParameterProblem(name, "unknown", f"no parameter {name!r}{nearest(name, known)}")
+            for name in values
+        ]
 
     def _conflicts(self) -> Iterator[ParameterProblem]:
         for method, names in self.__constraints__:
@@ -258,11 +278,11 @@ def _parse(
     """Match names and convert values; problems come in the order in which values were given."""
     problems: list[ParameterProblem] = []
     given: dict[str, tuple[str, Any]] = {}
+    undeclared: dict[str, Any] = {}
     for spelling, value in values.items():
         parameter = owner.find_parameter(spelling)
         if parameter is None:
-            message = f"no parameter {spelling!r}{nearest(spelling, owner.__parameters__)}"
-            problems.append(ParameterProblem(spelling, "unknown", message))
+            undeclared[spelling] = value
         elif parameter.name not in given:
             given[parameter.name] = spelling, value
         elif _counted(parameter, spelling) and _counted(parameter, given[parameter.name][0]):
@@ -284,7 +304,9 @@ def _parse(
             problems.append(ParameterProblem(parameter.name, "value", message))
         else:
             converted[parameter.name] = parameter.default
-    return converted, problems
+    converted["_undeclared"], more = owner.take_undeclared(undeclared)
+    places = {spelling: place for place, spelling in enumerate(values)}
+    return converted, sorted([*problems, *more], key=lambda one: places.get(one.parameter, len(places)))
 
 
 def _counted(parameter: Parameter, spelling: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Literal, NamedTuple, TypeAlias
 
-__all__ = ["Compare", "Reads", "StatisticRef"]
+__all__ = ["Compare", "Reads", "ScanReads", "StatisticRef"]
 
 StatisticRef: TypeAlias = str | tuple[Hashable, ...]
 """A statistic's name, or a tuple of its name and arguments: `("quantiles", 0.05, 0.95)`."""
@@ -68,3 +68,18 @@ class Reads(NamedTuple):
 
     fallback: bool = False
     """Whether the group is read only in runs where no group before it selects anything."""
+
+
+class ScanReads(NamedTuple):
+    """What a profiler rule must be given of each scan window."""
+
+    series: tuple[str, ...] = ()
+    """Dimensions such as `GPUUtilization`, or names of what has no dimension, such as
+    `MemoryUsedPercent`. The rule needs each of them."""
+
+    phases: tuple[str, ...] = ()
+    """Patterns: framework events are read when one matches their phase anywhere. The rule needs an
+    event of any of them."""
+
+    optional: bool = False
+    """Whether the rule can be judged without these."""

@@ -9,13 +9,14 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, NamedTuple, Protocol
 
 from smdbg_core.findings import Artifact, Finding
-from smdbg_core.outcomes import Closest, Severity
+from smdbg_core.outcomes import Closest, Measurements, Severity
 from smdbg_core.parameters import Meta, Parameterized, Regex, constraint
-from smdbg_core.reads import Reads
+from smdbg_core.reads import Reads, ScanReads
 from smdbg_core.tally import Tally
 
 if TYPE_CHECKING:
     from smdbg_core.rule_run import RuleRun
+    from smdbg_core.runs.profiler import ScanWindow
     from smdbg_core.runs.views import StepView
 
 __all__ = [
@@ -100,7 +101,7 @@ class Rule(Parameterized):
     _tally: Tally
 
     @abstractmethod
-    def reads(self) -> Reads | tuple[Reads, ...]:
+    def reads(self) -> Any:
         """What the rule needs, from its parameters alone; called once, before data is opened."""
 
     def start(self, run: RuleRun) -> None:
@@ -159,8 +160,7 @@ class Rule(Parameterized):
         """
         tally = self._tally
         tally.points += 1
-        key = (subject.name, subject.worker)
-        tally.subjects.add(key)
+        tally.subjects.add((subject.name, subject.worker, subject.node))
         if (subject.non_finite if non_finite is None else non_finite) or value != value:
             tally.non_finite += 1
             return ()
@@ -207,6 +207,11 @@ class Rule(Parameterized):
             **subject.location,
         )
 
+    def observe(self, subject: Subject) -> None:
+        """Count a point that is measured and needs no verdict."""
+        self._tally.points += 1
+        self._tally.subjects.add((subject.name, subject.worker, subject.node))
+
     def skip(
         self, subject: Subject | None, reason: str, have: int | None = None, need: int | None = None
     ) -> None:
@@ -237,6 +242,10 @@ class TensorRule(Rule):
         return None
 
     @abstractmethod
+    def reads(self) -> Reads | tuple[Reads, ...]:
+        """What the rule needs, from its parameters alone; called once, before data is opened."""
+
+    @abstractmethod
     def evaluate(self, step: StepView) -> Iterator[Finding]:
         """Judge one step; called for every step that has a tensor of `reads`, in order."""
 
@@ -244,9 +253,29 @@ class TensorRule(Rule):
 class ProfilerRule(Rule):
     """A rule over profiler output, called for one scan window after the other."""
 
+    group: ClassVar[str] = "profiler"
+
+    scan_interval_us: Annotated[
+        int, Meta(gt=0, unit="microseconds", description="Length of a scan window.")
+    ] = 60_000_000
+
     @abstractmethod
-    def evaluate(self, window: Any) -> Iterator[Finding]:
-        """Judge one window: the data whose timestamps lie in `[start, end)`."""
+    def reads(self) -> ScanReads | tuple[ScanReads, ...]:
+        """What the rule needs, from its parameters alone; called once, before data is opened."""
+
+    @abstractmethod
+    def evaluate(self, window: ScanWindow) -> Iterator[Finding]:
+        """Judge one window: the data whose times (of events: the ends) lie in `[start, end)`.
+
+        Called for every window that has data of `reads`, in order.
+        """
+
+    def measurements(self) -> Measurements | None:
+        """What the rule measured, apart from its verdict; asked once, after `finish`.
+
+        Without an answer the engine counts: windows with findings, findings, points.
+        """
+        return None
 
 
 def _labelled(lines: list[str], label: str) -> str:

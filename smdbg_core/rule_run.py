@@ -9,6 +9,7 @@ from smdbg_core.errors import MissingDataError
 
 if TYPE_CHECKING:
     from smdbg_core.outcomes import Outcome
+    from smdbg_core.runs.profiler import Profiler
     from smdbg_core.runs.run import Run
     from smdbg_core.runs.trial import Trial
 
@@ -47,6 +48,17 @@ class RuleRun:
         if self._run.trial is None:
             raise MissingDataError(self.uri, "this run has no saved tensors")
         return self._run.trial
+
+    @property
+    def profiler(self) -> Profiler:
+        """The profiler output.
+
+        Raises:
+            MissingDataError: The run has none.
+        """
+        if self._run.profiler is None:
+            raise MissingDataError(self.uri, "this run has no profiler output")
+        return self._run.profiler
 
     def warn(self, text: str) -> None:
         """Tell users of something that limits the verdict."""

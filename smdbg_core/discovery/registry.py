@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from smdbg_core.discovery.finder import PluginSpec, find
@@ -16,6 +17,7 @@ from smdbg_core.spelling import nearest
 __all__ = ["PluginState", "Registry"]
 
 _RULES = ("rule", "profiler rule")
+_CURRENT: ContextVar[Registry | None] = ContextVar("current registry", default=None)
 
 
 class PluginState(NamedTuple):
@@ -49,6 +51,23 @@ class Registry:
         self.policy.require(self._specs)
         if self.policy.strict and self._problems:
             raise ConfigError("\n".join(self._problems))
+
+    @staticmethod
+    def current() -> Registry:
+        """The registry of the evaluation that is under way, else one of what is installed.
+
+        Rules that are made of other rules look these up here.
+        """
+        return _CURRENT.get() or Registry()
+
+    @contextlib.contextmanager
+    def active(self) -> Iterator[None]:
+        """Make this registry the current one within a `with` statement."""
+        token = _CURRENT.set(self)
+        try:
+            yield
+        finally:
+            _CURRENT.reset(token)
 
     def _find_conflicts(self) -> dict[PluginSpec, str]:
         """Plugins that cannot have their bare name; the order of installation plays no part."""

@@ -66,7 +66,8 @@ def evaluate(
         DataError: The run cannot be read.
     """
     registry = registry or Registry()
-    roster = Roster(registry, rules, parameters)
+    with registry.active():
+        roster = Roster(registry, rules, parameters)
     hooks = Hooks(registry.load_hooks())
     uri = run.uri if isinstance(run, Run) else str(run)
     _validate(hooks, roster.entries, uri)
@@ -76,7 +77,13 @@ def evaluate(
         evaluation = Evaluation(opened, roster.entries, hooks, max_findings, on_finding)
         evaluation.judge(executor, steps, mode.upper() if mode else None, stop_on_first, on_step)
         outcomes = evaluation.outcomes(output)
-    warnings = [*roster.warnings, *registry.problems(), *evaluation.warnings, *hooks.problems]
+    warnings = [
+        *roster.warnings,
+        *registry.problems(),
+        *opened.problems,
+        *evaluation.warnings,
+        *hooks.problems,
+    ]
     report = Report(
         smdbg_version=__version__,
         run=_summary(opened),
@@ -99,18 +106,19 @@ def _validate(hooks: Hooks, entries: Sequence[RosterEntry], uri: str) -> None:
 
 
 def _summary(run: Run) -> RunSummary:
-    if run.trial is None:
-        return RunSummary(uri=run.uri, has=run.has)
-    trial = run.trial
-    steps = trial.steps()
-    return RunSummary(
-        uri=run.uri,
-        has=run.has,
-        ended=trial.ended,
-        steps=len(steps),
-        first_step=steps[0] if steps else None,
-        last_step=steps[-1] if steps else None,
-        modes={str(mode): len(trial.steps(mode=mode)) for mode in trial.modes},
-        workers=list(trial.workers),
-        tensors=len(trial.tensor_names()),
-    )
+    summary: dict[str, Any] = {"uri": run.uri, "has": run.has}
+    if run.trial is not None:
+        trial = run.trial
+        steps = trial.steps()
+        summary |= {
+            "ended": trial.ended,
+            "steps": len(steps),
+            "first_step": steps[0] if steps else None,
+            "last_step": steps[-1] if steps else None,
+            "modes": {str(mode): len(trial.steps(mode=mode)) for mode in trial.modes},
+            "workers": list(trial.workers),
+            "tensors": len(trial.tensor_names()),
+        }
+    if run.profiler is not None:
+        summary |= {"nodes": list(run.profiler.nodes), "profiler_files": len(run.profiler.files)}
+    return RunSummary(**summary)

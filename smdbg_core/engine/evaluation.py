@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from smdbg_core.discovery.hooks import Hooks
 from smdbg_core.engine.artifacts import write_artifacts
@@ -13,12 +13,17 @@ from smdbg_core.engine.judge import Judge
 from smdbg_core.engine.plan import Plan, RulePlan
 from smdbg_core.engine.roster import RosterEntry
 from smdbg_core.engine.scan import Scan, ScannedFile
+from smdbg_core.engine.scan_windows import Demand, ScanWindows
+from smdbg_core.engine.tensor_judge import TensorJudge
+from smdbg_core.engine.window_judge import WindowJudge
 from smdbg_core.errors import DataError
 from smdbg_core.outcomes import Coverage, Outcome, Status
-from smdbg_core.rule import ALL_FRAMEWORKS, TensorRule
+from smdbg_core.rule import ALL_FRAMEWORKS, ProfilerRule, TensorRule
+from smdbg_core.runs.damage import Damage
 from smdbg_core.runs.framework import framework_of
+from smdbg_core.runs.profiler import Profiler
 from smdbg_core.runs.run import Run
-from smdbg_core.runs.trial import Damage, Trial
+from smdbg_core.runs.trial import Trial
 from smdbg_core.runs.views import Measurement, Point, TensorView
 
 if TYPE_CHECKING:
@@ -50,7 +55,8 @@ class Evaluation:
         self._run = run
         self._hooks = hooks
         self._settled: dict[str, Outcome] = {}
-        self._judges: list[Judge] = []
+        self._judges: list[TensorJudge] = []
+        self._window_judges: list[WindowJudge] = []
         self._entries = entries
         self._others: dict[str, Run] = {}
         framework = framework_of(run.trial.tensor_names()) if run.trial is not None else None
@@ -60,27 +66,40 @@ class Evaluation:
                 self._settled[entry.name] = _unjudged(entry, "not_evaluated", reason)
                 continue
             others = self._open_others(entry)
-            if others is None or run.trial is None:
-                continue
-            try:
-                plan = RulePlan(entry.rule, run.trial)  # type: ignore[arg-type]
-            except Exception as error:  # noqa: BLE001 - isolation: `reads` is the plugin's code
-                self._settled[entry.name] = _unjudged(
-                    entry, "error", f"reads: {type(error).__name__}: {error}"
-                )
-                continue
-            identity = entry.rule_name, entry.plugin
-            self._judges.append(
-                Judge(entry.name, identity, plan, run, others, hooks, cap=cap, on_finding=on_finding)
-            )
-        self._judges_by_name = {judge.name: judge for judge in self._judges}
-        hooks.notify("smdbg_run_started", run=run, rules=tuple(judge.rule for judge in self._judges))
+            if others is not None:
+                self._seat(entry, others, cap, on_finding)
+        seated: list[Judge[Any]] = [*self._judges, *self._window_judges]
+        self._judges_by_name = {judge.name: judge for judge in seated}
+        hooks.notify("smdbg_run_started", run=run, rules=tuple(judge.rule for judge in seated))
+
+    def _seat(
+        self,
+        entry: RosterEntry,
+        others: Mapping[str, Sequence[Run]],
+        cap: int,
+        on_finding: Callable[[str, Finding], None] | None,
+    ) -> None:
+        """Give a rule its judge."""
+        identity = entry.rule_name, entry.plugin
+        trial = self._run.trial
+        options: dict[str, Any] = {"cap": cap, "on_finding": on_finding}
+        common = self._run, others, self._hooks
+        try:
+            if isinstance(entry.rule, ProfilerRule):
+                self._window_judges.append(WindowJudge(entry.name, identity, entry.rule, *common, **options))
+            elif isinstance(entry.rule, TensorRule) and trial is not None:
+                plan = RulePlan(entry.rule, trial)
+                self._judges.append(TensorJudge(entry.name, identity, plan, *common, **options))
+        except Exception as error:  # noqa: BLE001 - isolation: `reads` is the plugin's code
+            reason = f"reads: {type(error).__name__}: {error}"
+            self._settled[entry.name] = _unjudged(entry, "error", reason)
 
     def _unfit(self, entry: RosterEntry, framework: str | None) -> str | None:
         """Why the rule cannot judge this run, known before anything is read."""
-        if not isinstance(entry.rule, TensorRule):
-            return "not measured: this release reads no profiler output"
-        if "trial" not in self._run.has:
+        profiler_rule = isinstance(entry.rule, ProfilerRule)
+        if profiler_rule and self._run.profiler is None:
+            return "not measured: the run has no profiler output"
+        if not profiler_rule and self._run.trial is None:
             return "not measured: the run has no saved tensors"
         missing = entry.rule.missing()
         if missing:
@@ -120,23 +139,59 @@ class Evaluation:
         stop_on_first: bool,
         on_step: Callable[[int, int], None] | None,
     ) -> None:
-        """Judge all steps, then the end of the data."""
+        """Judge all steps, then all scan windows."""
         trial = self._run.trial
-        if trial is None:
-            return
-        for judge in self._judges:
+        for judge in self._judges_by_name.values():
             judge.start()
+        fired = False
+        if trial is not None:
+            fired = self._judge_trial(trial, executor, steps, mode, stop_on_first, on_step)
+        if self._run.profiler is not None and not (fired and stop_on_first):
+            self._judge_profiler(self._run.profiler, stop_on_first)
+
+    def _judge_trial(
+        self,
+        trial: Trial,
+        executor: Executor | None,
+        steps: tuple[int | None, int | None],
+        mode: str | None,
+        stop_on_first: bool,
+        on_step: Callable[[int, int], None] | None,
+    ) -> bool:
         plans = [judge.plan for judge in self._judges]
         plan = Plan(trial, plans, self._others)
         scan = Scan(trial, plan, executor, steps=steps, mode=mode)
         total = len(trial.steps())
+        fired = False
         for number, (step, files) in enumerate(scan, start=1):
-            fired = self._judge_step(trial, step, files)
+            fired |= self._judge_step(trial, step, files)
             if on_step is not None:
                 on_step(number, total)
             if fired and stop_on_first:
                 break
         self.warnings += _damage_warnings([*trial.damage, *scan.damage])
+        return fired
+
+    def _judge_profiler(self, profiler: Profiler, stop_on_first: bool) -> None:
+        """All profiler rules, each window with all of its length."""
+        by_interval: dict[int, list[WindowJudge]] = {}
+        for judge in self._window_judges:
+            by_interval.setdefault(judge.rule.scan_interval_us, []).append(judge)
+        demands = [_demand(interval, judges) for interval, judges in by_interval.items()]
+        windows = ScanWindows(profiler, demands)
+        seated = list(by_interval.values())
+        for judge in self._window_judges:
+            judge.attach(windows)
+        for number, window in windows:
+            fired = [judge.window(window) for judge in seated[number]]
+            if stop_on_first and any(fired):
+                break
+        self.warnings += _damage_warnings(profiler.damage)
+        if windows.dropped:
+            self.warnings.append(f"{windows.dropped} samples were left out: no finite value, or no time")
+        if windows.late:
+            text = f"{windows.late} samples or events came after the end of their scan window"
+            self.warnings.append(f"{text}; they count in a later one")
 
     def outcomes(self, output: Path | None) -> list[Outcome]:
         """Finish every rule, write what rules want written, and collect the outcomes.
@@ -202,6 +257,13 @@ class Evaluation:
             groups[rule][reads.group].append(views[index])
         for rule, reason in plan.skips:
             self._judges[rule].tally.skip(reason)
+
+
+def _demand(interval: int, judges: Iterable[WindowJudge]) -> Demand:
+    """What rules with scan windows of one length read together."""
+    reads = [one for judge in judges for one in judge.reads]
+    measures = frozenset(measure for one in reads for measure in one.series)
+    return Demand(interval, measures, tuple(dict.fromkeys(phase for one in reads for phase in one.phases)))
 
 
 def _unjudged(entry: RosterEntry, status: Status, reason: str) -> Outcome:

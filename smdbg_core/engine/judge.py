@@ -1,33 +1,37 @@
-"""Judging: one thread, step by step, all rules over what was measured once."""
+"""Judging: one thread, in order, each rule on a copy of itself."""
 
 from __future__ import annotations
 
 import copy
 import traceback
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar, Generic, TypeVar
 
 from smdbg_core.discovery.hooks import Hooks
-from smdbg_core.engine.plan import RulePlan
 from smdbg_core.errors import ConfigError, Veto
 from smdbg_core.findings import Artifact, Finding
-from smdbg_core.outcomes import Outcome
+from smdbg_core.outcomes import Measurements, Outcome
+from smdbg_core.rule import Rule
 from smdbg_core.rule_run import RuleRun
+from smdbg_core.runs.profiler import ScanWindow
 from smdbg_core.runs.run import Run
-from smdbg_core.runs.trial import Trial
-from smdbg_core.runs.views import Point, StepView, TensorView
+from smdbg_core.runs.views import StepView
 from smdbg_core.tally import Tally
 
 __all__ = ["Judge"]
 
 
-class Judge:
+RuleT = TypeVar("RuleT", bound=Rule)
+
+
+class Judge(ABC, Generic[RuleT]):
     """One rule instance judging one run.
 
     Args:
         name: Name of the instance.
         identity: `(rule name, plugin identity)`.
-        plan: The planned rule; the judge works on a copy of it.
+        rule: The configured rule; the judge works on a copy of it.
         run: The run.
         others: Opened runs behind the rule's `RunURI` parameters.
         hooks: The plugins around it.
@@ -39,7 +43,7 @@ class Judge:
         self,
         name: str,
         identity: tuple[str, str],
-        plan: RulePlan,
+        rule: RuleT,
         run: Run,
         others: Mapping[str, Sequence[Run]],
         hooks: Hooks,
@@ -48,10 +52,9 @@ class Judge:
         on_finding: Callable[[str, Finding], None] | None = None,
     ) -> None:
         self.name = name
-        self.plan = plan
         self.tally = Tally(cap)
         self.artifacts: list[Artifact] = []
-        self.rule = copy.copy(plan.rule)
+        self.rule = copy.copy(rule)
         self.rule._tally = self.tally
         self.run = RuleRun(run, others)
         self.done = False
@@ -60,42 +63,34 @@ class Judge:
         self._hooks = hooks
         self._on_finding = on_finding
         self._error: tuple[str, str] | None = None
-        self._seen_modes = [set[str]() for _ in plan.reads]
+
+    nothing_in_range: ClassVar[str]
+    """Why nothing was judged, when nothing else explains it."""
+
+    @abstractmethod
+    def complaint(self) -> str | None:
+        """What the rule needs and the run does not have."""
+
+    def lack(self) -> str | None:
+        """What is missing without which a clean verdict would mean nothing."""
+        return None
+
+    def measurements(self) -> Measurements | None:
+        """What the rule measured, apart from its verdict."""
+        return None
 
     def start(self) -> None:
         """Give the rule its state."""
         self._hooks.notify("smdbg_rule_started", rule=self.rule, run=self.run)
         self._guard(lambda: self.rule.start(self.run), "at start")
 
-    def step(self, trial: Trial, point: Point, groups: Mapping[str, Sequence[TensorView]]) -> bool:
-        """Judge one step; whether anything was found."""
-        if self.done:
-            return False
-        groups = self._preferred(point, groups)
-        if not any(groups.values()):
-            return False
+    def _evaluate(self, view: StepView | ScanWindow, where: str) -> tuple[bool, bool]:
+        """Whether a view gave the rule anything to judge, and whether anything was found."""
         self._evaluated = True
-        view = StepView(trial, point, groups)
         points = self.tally.points
-        found = self._guard(lambda: self._hooks.evaluate(self.rule, view, self.run), f"at step {point.step}")
-        if self.tally.points > points or found:
-            self.tally.steps.add(point.step)
-        return self._record(found or ())
-
-    def _preferred(
-        self, point: Point, groups: Mapping[str, Sequence[TensorView]]
-    ) -> Mapping[str, Sequence[TensorView]]:
-        """Leave groups out whose preferred mode has been seen and is not this step's."""
-        if all(reads.modes is None or len(reads.modes) == 1 for reads in self.plan.reads):
-            return groups
-        kept = dict(groups)
-        for reads, seen in zip(self.plan.reads, self._seen_modes, strict=True):
-            if reads.modes is None or not groups[reads.group]:
-                continue
-            seen.add(point.mode)
-            if next(mode for mode in reads.modes if mode in seen) != point.mode:
-                kept[reads.group] = ()
-        return kept
+        found = self._guard(lambda: self._hooks.evaluate(self.rule, view, self.run), where)
+        judged = self.tally.points > points or bool(found)
+        return judged, self._record(found or ())
 
     def finish(self, outcomes: Mapping[str, Outcome]) -> None:
         """Judge the end of the data."""
@@ -135,12 +130,15 @@ class Judge:
     def outcome(self, artifacts: Sequence[str] = ()) -> Outcome:
         """How the rule ended."""
         tally = self.tally
+        measurements = self._guard(self.measurements, "at the end")
         status, reason = "clean", None
         if self._error is not None:
             status, reason = "error", self._error[0]
         elif tally.fired:
             status = "fired"
-        elif not tally.points and not self.artifacts:
+        elif (lack := self.lack()) is not None:
+            status, reason = "not_evaluated", lack
+        elif not tally.points and (tally.skipped or not self.artifacts):
             status, reason = "not_evaluated", self._nothing_judged()
         elif tally.points and tally.points == tally.non_finite:
             status, reason = "not_evaluated", f"non-finite: all {tally.points} points hold NaN or infinities"
@@ -160,6 +158,7 @@ class Judge:
             findings=tally.episodes,
             findings_truncated=tally.dropped,
             closest=next(iter(tally.closest.values()), None),
+            measurements=measurements,
             artifacts=list(artifacts),
             traceback=self._error[1] if self._error else None,
         )
@@ -167,18 +166,18 @@ class Judge:
         return outcome
 
     def _nothing_judged(self) -> str:
+        complaint = self.complaint()
+        if complaint:
+            return complaint
         if self.tally.skipped:
             reason, count = self.tally.skipped.most_common(1)[0]
             if reason in self.tally.needs:
                 have, need = self.tally.needs[reason]
                 return f"{reason}: at most {have}, needs {need}"
             return f"{reason} ({count} {'point' if count == 1 else 'points'})"
-        complaint = self.plan.complaint()
-        if complaint:
-            return complaint
         if self._evaluated:
             return "nothing in what the rule reads can be judged"
-        return "no step in range has what the rule reads"
+        return self.nothing_in_range
 
 
 def _place(error: BaseException) -> str:

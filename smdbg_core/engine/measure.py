@@ -24,10 +24,11 @@ from smdbg_core.engine.plan import FileTask, Item, Reference
 from smdbg_core.engine.recent import RecentArrays
 from smdbg_core.engine.reductions import derive
 from smdbg_core.errors import DataError
+from smdbg_core.runs.damage import damage_of
 from smdbg_core.runs.trial import Damage, RecordError
 from smdbg_core.runs.trial.dtypes import STORED_AS, widened
 from smdbg_core.runs.trial.event_file import EventFileReader
-from smdbg_core.runs.trial.payload import Payload, damage_of, locate
+from smdbg_core.runs.trial.payload import Payload, locate
 from smdbg_core.runs.views import Comparison, Failed, Measurement
 from smdbg_core.stats import BLOCK, FusedPass, fused, fused_segments, lookup
 from smdbg_core.storage import LocalFile, LocalStorage, open_storage

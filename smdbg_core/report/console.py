@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 
 from smdbg_core.findings import Finding
-from smdbg_core.outcomes import Outcome, Report, RunSummary
+from smdbg_core.outcomes import Coverage, Outcome, Report, RunSummary
 from smdbg_core.rule import Documentation
 
 __all__ = ["plain", "render_console"]
@@ -69,13 +70,7 @@ class _Console:
         if by_status["not_evaluated"]:
             yield ""
             yield self._style("Not evaluated", _COLOURS["not_evaluated"])
-            many = len(by_status["not_evaluated"]) > _DETAILED
-            for outcome in by_status["not_evaluated"]:
-                # What the run holds instead is the same for all rules that found nothing.
-                reason = (outcome.reason or "").partition("; ")[0] if many else outcome.reason or ""
-                yield from self._wrap(f"{plain(outcome.name):<{wide}}  {plain(reason)}", "  ", wide + 4)
-            if many:
-                yield "  (--rule NAME says more about each)"
+            yield from self._not_evaluated(by_status["not_evaluated"], wide)
         if self._report.warnings:
             yield ""
             yield self._style("Warnings", "yellow")
@@ -85,6 +80,24 @@ class _Console:
         counts = [f"{len(found)} {_LABELS[status].lower()}" for status, found in by_status.items() if found]
         yield "Verdict: " + (", ".join(counts) or "no rules") + "."
 
+    def _not_evaluated(self, outcomes: list[Outcome], wide: int) -> Iterator[str]:
+        """Each rule with its reason; rules that share a reason with many others share a line."""
+        many = len(outcomes) > _DETAILED
+        by_reason: dict[str, list[str]] = {}
+        for outcome in outcomes:
+            # What the run holds instead is the same for all rules that found nothing.
+            reason = (outcome.reason or "").partition("; ")[0] if many else outcome.reason or ""
+            by_reason.setdefault(reason, []).append(outcome.name)
+        alone = {reason: names for reason, names in by_reason.items() if len(names) <= _DETAILED}
+        for reason, names in alone.items():
+            for name in names:
+                yield from self._wrap(f"{plain(name):<{wide}}  {plain(reason)}", "  ", wide + 4)
+        for reason, names in by_reason.items():
+            if reason not in alone:
+                yield from self._wrap(f"{plain(reason)}: {', '.join(map(plain, names))}", "  ", 4)
+        if many:
+            yield "  (--rule NAME says more about each)"
+
     def _run(self, run: RunSummary) -> Iterator[str]:
         yield plain(run.uri)
         if "trial" in run.has:
@@ -93,18 +106,19 @@ class _Console:
             steps = f"{run.steps} saved steps, {run.first_step} to {run.last_step} ({modes})"
             ended = "" if run.ended else "; no end marker: still running, or killed"
             yield from self._wrap(f"{steps}; {run.tensors} tensors; {workers}{ended}", "", 0)
+        if "profiler" in run.has:
+            files = _count(run.profiler_files, "file")
+            nodes = f" of {', '.join(map(plain, run.nodes))}" if run.nodes else ""
+            yield from self._wrap(f"profiler output: {files}{nodes}", "", 0)
 
     def _outcome(self, outcome: Outcome, wide: int) -> Iterator[str]:
         label = self._style(_LABELS[outcome.status], _COLOURS[outcome.status])
         head = f"{label}  {plain(outcome.name):<{wide}}"
-        coverage = outcome.coverage
         if outcome.status == "error":
             yield head
             yield from self._wrap(f"{plain(outcome.plugin)}: {plain(outcome.reason or '')}", "  ", 2)
             return
-        judged = f"{_count(coverage.tensors, 'tensor')}, {_count(coverage.steps, 'step')}"
-        if coverage.windows:
-            judged = f"{coverage.series} series, {_count(coverage.windows, 'window')}"
+        judged = _judged(outcome.coverage)
         if outcome.status == "clean":
             closest = outcome.closest
             near = ""
@@ -125,17 +139,17 @@ class _Console:
 
     def _findings(self, outcome: Outcome) -> Iterator[str]:
         """The findings by subject, each subject once however many episodes it has."""
-        by_subject: dict[tuple[str, str | None], list[Finding]] = {}
+        by_subject: dict[tuple[str, str | None, str | None], list[Finding]] = {}
         for finding in outcome.findings:
-            by_subject.setdefault((finding.subject, finding.worker), []).append(finding)
+            by_subject.setdefault((finding.subject, finding.worker, finding.node), []).append(finding)
         for episodes in list(by_subject.values())[:_SHOWN]:
             first = episodes[0]
-            yield from self._wrap(
-                f"{plain(first.subject)}, {_where(episodes)}: {plain(first.message)}", "  ", 4
-            )
+            where = _where(episodes)
+            place = f"{plain(first.subject)}, {where}" if where else plain(first.subject)
+            yield from self._wrap(f"{place}: {plain(first.message)}", "  ", 4)
         more = len(by_subject) - _SHOWN
         if more > 0:
-            yield f"  ... and {_count(more, 'more tensor' if first.node is None else 'more subject')}"
+            yield f"  ... and {_count(more, 'more subject' if first.step is None else 'more tensor')}"
         if outcome.findings_truncated:
             yield f"  ... and {outcome.findings_truncated} findings beyond the cap"
 
@@ -157,16 +171,36 @@ def _count(number: int, noun: str) -> str:
 
 
 def _where(episodes: list[Finding]) -> str:
-    """Steps, mode and worker of the episodes of one subject."""
+    """Steps, mode and worker of the episodes of one subject; or node and time."""
     first, last = episodes[0], episodes[-1]
+    points = sum(episode.count for episode in episodes)
+    several = f" in {len(episodes)} episodes" if len(episodes) > 1 else ""
     if first.step is None:
-        return first.node or first.worker or "everywhere"
+        parts = [plain(part) for part in (first.worker or first.node,) if part]
+        if first.window_start_us is not None and last.window_end_us is not None:
+            span = _span(first.window_start_us, last.window_end_us)
+            parts.append(f"{span} ({_count(points, 'window')}{several})" if points > 1 else span)
+        return ", ".join(parts)
     steps = f"step {first.step}"
     if last.last_step not in (None, first.step):
-        points = sum(episode.count for episode in episodes)
-        several = f" in {len(episodes)} episodes" if len(episodes) > 1 else ""
         steps = f"steps {first.step} to {last.last_step} ({points} points{several})"
     modes = dict.fromkeys(one.mode for one in episodes if one.mode not in (None, "GLOBAL"))
     mode = f" {' and '.join(map(str, modes))}" if modes else ""
     worker = f", {plain(first.worker)}" if first.worker not in (None, "worker_0") else ""
     return f"{steps}{mode}{worker}"
+
+
+def _span(start: int, end: int) -> str:
+    """A stretch of time, UTC."""
+    begin, stop = (datetime.fromtimestamp(us / 1e6, UTC) for us in (start, end))
+    until = "%H:%M:%S" if begin.date() == stop.date() else "%Y-%m-%d %H:%M:%S"
+    return f"{begin:%Y-%m-%d %H:%M:%S} to {stop:{until}} UTC"
+
+
+def _judged(coverage: Coverage) -> str:
+    """How much was judged."""
+    if coverage.windows:
+        return f"{coverage.series} series, {_count(coverage.windows, 'window')}"
+    if coverage.steps:
+        return f"{_count(coverage.tensors, 'tensor')}, {_count(coverage.steps, 'step')}"
+    return _count(coverage.points, "point")

@@ -15,14 +15,15 @@ __all__ = ["finding_document", "outcome_document", "report_document", "report_sc
 
 def report_document(report: Report) -> dict[str, Any]:
     """The report as dicts, lists and JSON's scalars; non-finite numbers are strings."""
-    document: dict[str, Any] = msgspec.to_builtins(report)
+    document: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(report, outcomes=[]))
     document["outcomes"] = [outcome_document(outcome) for outcome in report.outcomes]
     return _finite(document)  # type: ignore[no-any-return]
 
 
 def outcome_document(outcome: Outcome) -> dict[str, Any]:
     """One outcome; its coverage counts tensors and steps, or series and windows."""
-    document: dict[str, Any] = msgspec.to_builtins(outcome)
+    document: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(outcome, measurements=None))
+    del document["measurements"]
     document["coverage"] = _coverage(outcome.coverage)
     return _finite(document)  # type: ignore[no-any-return]
 
@@ -35,6 +36,8 @@ def finding_document(finding: Finding) -> dict[str, Any]:
 def report_schema() -> dict[str, Any]:
     """JSON Schema (draft 2020-12) of the report."""
     (schema,), components = msgspec.json.schema_components([Report], ref_template="#/$defs/{name}")
+    # What rules measured is for the rules that report on it.
+    del components["Outcome"]["properties"]["measurements"], components["Measurements"]
     named: dict[str, Any] = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "smdbg report",

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from typing import NamedTuple
 
+from smdbg_core.errors import MissingDataError
+from smdbg_core.runs.profiler import Profiler, find_profiler, open_profiler
 from smdbg_core.runs.trial import Trial, open_trial
+from smdbg_core.storage import LocalStorage, open_storage
 
 __all__ = ["Run", "open_run"]
+
+_TENSORS = "debug-output"
+_PROFILER = "profiler-output"
+_TRIAL_FOLDERS = ("collections", "events", "index")
 
 
 class Run(NamedTuple):
@@ -14,23 +22,55 @@ class Run(NamedTuple):
 
     uri: str
     trial: Trial | None = None
+    profiler: Profiler | None = None
+    problems: tuple[str, ...] = ()
+    """What is there but cannot be opened, beside what can."""
 
     @property
     def has(self) -> list[str]:
         """Names of the kinds of data that are there."""
-        return ["trial"] if self.trial is not None else []
+        there = {"trial": self.trial, "profiler": self.profiler}
+        return [name for name, data in there.items() if data is not None]
 
 
 def open_run(uri: str, *, steps: tuple[int | None, int | None] | None = None) -> Run:
     """Open what lies at a path.
 
+    A job's folder has tensors in `debug-output` and metrics in `profiler-output`; either of them can
+    also be given alone, and so can a single file of metrics or trace events.
+
     Args:
-        uri: A local folder.
+        uri: A local folder or file.
         steps: Global steps `begin <= step < end` to read; `None` leaves an end open.
 
     Raises:
         MissingDataError: Nothing there that can be evaluated.
         DataAccessError: It is there, but cannot be read.
     """
-    trial = open_trial(uri, steps=steps)
-    return Run(trial.uri, trial)
+    path = str(uri).strip()
+    if os.path.isfile(os.path.expanduser(path)):
+        return Run(path, profiler=open_profiler(path))
+    storage = open_storage(path)
+    storage.require_folder()
+    profiler = find_profiler(storage) or find_profiler(open_storage(f"{storage.uri}/{_PROFILER}"))
+    tensors = _tensors(storage)
+    if tensors is None and profiler is not None:
+        return Run(storage.uri, profiler=profiler)
+    try:
+        trial = open_trial(tensors or storage.uri, steps=steps)
+    except MissingDataError as error:
+        if profiler is None and tensors is None and not storage.is_empty():
+            problem = "and no profiler output, which has the folders system or framework"
+            raise MissingDataError(error.where, f"{error.message}; {problem}") from error
+        if profiler is None:
+            raise
+        return Run(storage.uri, profiler=profiler, problems=(str(error),))
+    return Run(storage.uri, trial, profiler)
+
+
+def _tensors(storage: LocalStorage) -> str | None:
+    """Where the saved tensors of a run are, if it has any."""
+    for root in (storage.uri, f"{storage.uri}/{_TENSORS}"):
+        if any(os.path.isdir(f"{root}/{folder}") for folder in _TRIAL_FOLDERS):
+            return root
+    return None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from smdbg_core.stats.counts import value_counts
-from smdbg_core.stats.distributions import fit_normal, jensen_shannon_distance
+from smdbg_core.stats.distributions import fit_normal, jensen_shannon_distance, jensen_shannon_distances
+from smdbg_core.stats.empirical import EmpiricalDistribution
 from smdbg_core.stats.fused import BLOCK, FUSED, FusedPass, fused, fused_segments
 from smdbg_core.stats.histogram import Histogram, histogram
 from smdbg_core.stats.pairs import Closeness, DifferenceNorms, closeness, difference_norms
@@ -25,6 +26,7 @@ __all__ = [
     "ChannelSums",
     "Closeness",
     "DifferenceNorms",
+    "EmpiricalDistribution",
     "FusedPass",
     "Histogram",
     "Statistic",
@@ -38,6 +40,7 @@ __all__ = [
     "fused_segments",
     "histogram",
     "jensen_shannon_distance",
+    "jensen_shannon_distances",
     "lookup",
     "moving_average",
     "outliers",

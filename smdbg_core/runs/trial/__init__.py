@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from smdbg_core.runs.damage import Damage, RecordError
 from smdbg_core.runs.trial.collections import Collection, SaveConfig
-from smdbg_core.runs.trial.damage import Damage, RecordError
 from smdbg_core.runs.trial.index import Entry, Layout, StepFile
 from smdbg_core.runs.trial.modes import Mode
 from smdbg_core.runs.trial.tensor import REDUCTIONS, Tensor

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from smdbg_core.runs.trial.damage import Damage
+from smdbg_core.runs.damage import Damage
 from smdbg_core.runs.trial.index import worker_of
 
 __all__ = ["Collection", "CollectionReader", "SaveConfig"]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from smdbg_core.runs.trial.damage import RecordError
+from smdbg_core.runs.damage import RecordError
 from smdbg_core.runs.trial.index import Span
 from smdbg_core.runs.trial.payload import Payload, locate, locate_in
 from smdbg_core.runs.trial.records import CONSTANT_FOOTER, FOOTER, HEADER

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from smdbg_core.runs.trial.damage import Damage
+from smdbg_core.runs.damage import Damage
 from smdbg_core.runs.trial.modes import Mode
 
 __all__ = ["Entry", "IndexReader", "Layout", "Span", "StepFile", "worker_of"]

@@ -12,14 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from smdbg_core.errors import DataError
-from smdbg_core.runs.trial.damage import RecordError
+from smdbg_core.runs.damage import RecordError
 from smdbg_core.runs.trial.dtypes import NAME_OF, STORED_AS, STRING, widened
 from smdbg_core.runs.trial.records import CONSTANT_FOOTER, FOOTER, HEADER, check_footer, check_header
 from smdbg_core.runs.trial.wire import TensorValue, WireError, decode_event
 from smdbg_core.storage import LocalFile
 
-__all__ = ["HEAD", "Payload", "damage_of", "locate", "locate_in"]
+__all__ = ["HEAD", "Payload", "locate", "locate_in"]
 
 HEAD = 4096
 """Bytes from which the headers of a large record are decoded; names and shapes longer than that are
@@ -143,11 +142,3 @@ def _describe(value: TensorValue, file: str, start: int) -> Payload:
         detail = f"shape {value.shape} of {dtype} takes {expected} bytes, not {nbytes}"
         raise RecordError(file, start, "shape", detail)
     return Payload(start + HEADER + offset, nbytes, dtype, value.dtype, value.shape)
-
-
-def damage_of(error: DataError, file: str) -> RecordError:
-    """Any failure to read an event file, as damage of that file."""
-    if isinstance(error, RecordError):
-        return error
-    kinds = {"MissingDataError": "missing", "CorruptDataError": "outside"}
-    return RecordError(file, None, kinds.get(type(error).__name__, "unreadable"), error.message)

@@ -12,7 +12,7 @@ from typing import Final
 
 import crc32c
 
-from smdbg_core.runs.trial.damage import RecordError
+from smdbg_core.runs.damage import RecordError
 
 __all__ = [
     "CONSTANT_FOOTER",

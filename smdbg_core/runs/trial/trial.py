@@ -11,12 +11,11 @@ from typing import Any
 from numpy.typing import NDArray
 
 from smdbg_core.errors import ConfigError, DataError, MissingDataError
+from smdbg_core.runs.damage import Damage, RecordError, damage_of
 from smdbg_core.runs.trial.collections import Collection, CollectionReader
-from smdbg_core.runs.trial.damage import Damage, RecordError
 from smdbg_core.runs.trial.event_file import EventFileReader, Record
 from smdbg_core.runs.trial.index import IndexReader, Layout, StepFile
 from smdbg_core.runs.trial.modes import Mode
-from smdbg_core.runs.trial.payload import damage_of
 from smdbg_core.runs.trial.records import HEADER
 from smdbg_core.runs.trial.tensor import Tensor
 from smdbg_core.spelling import nearest

@@ -84,7 +84,7 @@ def test_exit_statuses(smdbg: Command, sick: str, healthy: str, tmp_path: Path) 
     ("make", "says"),
     [
         (lambda p: None, "no such folder"),
-        (lambda p: p.write_text("x"), "is a file"),
+        (lambda p: p.write_text("x"), "neither system metrics (JSON lines) nor trace events"),
         (lambda p: p.mkdir(), "the folder is empty"),
         (lambda p: (p / "src").mkdir(parents=True), "not a trial"),
     ],

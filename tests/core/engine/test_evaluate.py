@@ -23,6 +23,8 @@ from smdbg_core import (
     Registry,
     RuleConfig,
     RuleRun,
+    ScanReads,
+    ScanWindow,
     StepView,
     TensorRule,
     TrialWriter,
@@ -174,10 +176,10 @@ class Careless(Failing):
 class Timed(ProfilerRule):
     """A rule over profiler output."""
 
-    def reads(self) -> Reads:
-        return Reads()
+    def reads(self) -> ScanReads:
+        return ScanReads()
 
-    def evaluate(self, window: Any) -> Iterator[Finding]:
+    def evaluate(self, window: ScanWindow) -> Iterator[Finding]:
         return iter(())
 
 
@@ -185,8 +187,8 @@ def test_what_is_no_finding_is_an_error(trial: str) -> None:
     assert "it yielded str, neither a Finding nor an Artifact" in str(outcome(trial, Careless()).reason)
 
 
-def test_profiler_rules_are_not_evaluated(trial: str) -> None:
-    assert outcome(trial, Timed()).reason == "not measured: this release reads no profiler output"
+def test_profiler_rules_need_profiler_output(trial: str) -> None:
+    assert outcome(trial, Timed()).reason == "not measured: the run has no profiler output"
 
 
 class Undeclared(Failing):

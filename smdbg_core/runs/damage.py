@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from smdbg_core.errors import CorruptDataError
+from smdbg_core.errors import CorruptDataError, DataError
 
-__all__ = ["Damage", "RecordError"]
+__all__ = ["Damage", "RecordError", "damage_of"]
 
 
 class Damage(NamedTuple):
@@ -33,3 +33,11 @@ class RecordError(CorruptDataError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(self.damage)
+
+
+def damage_of(error: DataError, file: str) -> RecordError:
+    """Any failure to read a file, as damage of that file."""
+    if isinstance(error, RecordError):
+        return error
+    kinds = {"MissingDataError": "missing", "CorruptDataError": "outside"}
+    return RecordError(file, None, kinds.get(type(error).__name__, "unreadable"), error.message)

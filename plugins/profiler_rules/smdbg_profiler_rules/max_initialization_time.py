@@ -1,0 +1,92 @@
+"""MaxInitializationTime: the first step takes too long to appear."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+from smdbg_core import Finding, Measurements, Meta, ProfilerRule, RuleRun, ScanReads, ScanWindow
+
+__all__ = ["MaxInitializationTime"]
+
+_MINUTE = 60_000_000
+
+
+class MaxInitializationTime(ProfilerRule):
+    """Fires when training takes too long to reach its first step.
+
+    Why it matters: the machines are paid for while data is downloaded or a set-up hangs.
+    What to do: stream the input instead of downloading it, shorten the set-up, build caches beforehand.
+    """
+
+    threshold: Annotated[
+        float, Meta(gt=0, unit="minutes", description="Time to the first step above which it fires.")
+    ] = 20
+    framework_profiling: Annotated[
+        Literal["auto", "true", "false"],
+        Meta(
+            local=True,
+            description="Whether steps are recorded at all; auto: if there is any file of framework events.",
+        ),
+    ] = "auto"
+
+    def reads(self) -> tuple[ScanReads, ...]:
+        """Times of samples, and steps."""
+        series = ("CPUUtilization", "GPUUtilization", "MemoryUsedPercent")
+        return ScanReads(series=series, optional=True), ScanReads(phases=("^Step:ModeKeys",), optional=True)
+
+    def start(self, run: RuleRun) -> None:
+        """Times of the job and of its steps."""
+        recorded = bool(run.profiler.count("trace") or run.profiler.count("tensorflow"))
+        self._expected = (
+            recorded if self.framework_profiling == "auto" else self.framework_profiling == "true"
+        )
+        self._job = (2**62, 0)
+        self._first: int | None = None
+        self._last = self._last_end = 0
+        self._steps = self._fired = 0
+        self._settled = False
+
+    def evaluate(self, window: ScanWindow) -> Iterator[Finding]:
+        """Judge how long the first step has been waited for."""
+        for series in window.series("CPUUtilization", "GPUUtilization", "MemoryUsedPercent"):
+            self._job = min(self._job[0], int(series.times[0])), max(self._job[1], int(series.times[-1]))
+        for step in window.steps():
+            self._steps += 1
+            self._first = step.start if self._first is None else min(self._first, step.start)
+            self._last = max(self._last, step.start)
+            self._last_end = max(self._last_end, step.end)
+        place = window.place("first step")
+        if not self._expected:
+            self.skip(place, "not applicable: no framework events are recorded, so no step can appear")
+            return
+        if self._settled:
+            return
+        # A step may precede the first sample by up to one sampling interval.
+        start = min(self._job[0], self._first if self._first is not None else self._job[0], window.end)
+        waited = (min(self._first or window.end, window.end) - start) / _MINUTE
+        seen = self._first is not None
+        self._settled = seen
+        if seen and self._fired:
+            self.observe(place)
+            return
+        what = "came after" if seen else "has not come after"
+        message = f"the first step {what} {waited:.4g} minutes"
+        found = self.judge(place, "minutes", waited, ">", self.threshold, message=message)
+        self._fired += len(found)
+        yield from found
+
+    def measurements(self) -> Measurements:
+        """Beginning and end of the job and of its steps."""
+        steps: dict[str, Any] = {}
+        if self._first is not None:
+            steps = {"first": self._first, "last": self._last}
+        details: dict[str, Any] = {"step_num": steps}
+        if self._job[1]:
+            details |= {"job_start": self._job[0] / 1e6, "job_end": self._job[1] / 1e6}
+        return Measurements(
+            triggered=self._fired,
+            violations=self._fired,
+            datapoints=self._steps,
+            details=details,
+        )
