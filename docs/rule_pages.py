@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from smdbg_core import Registry, TensorRule
+from smdbg_core import ProfilerRule, Registry, Rule
 from smdbg_core.parameters import Parameter
 
 FOLDER = Path(__file__).parent / "rules"
-OWNER = "smdbg-builtin-rules"
+OWNERS = ("smdbg-builtin-rules", "smdbg-profiler-rules")
 
 
 def stem_of(name: str) -> str:
@@ -24,10 +24,11 @@ def stem_of(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
-def page(name: str, rule: type[TensorRule], prose: str) -> str:
+def page(name: str, rule: type[Rule], prose: str) -> str:
     """The page of a rule."""
     said = rule.documentation()
     saved = ", ".join(map(collection, rule.collections_to_save))
+    needs = "profiler output" if issubclass(rule, ProfilerRule) else f"collections {saved or 'as configured'}"
     lines = [
         f"# {name}",
         "",
@@ -42,7 +43,7 @@ def page(name: str, rule: type[TensorRule], prose: str) -> str:
         f"| group | {rule.group} |",
         f"| frameworks | {', '.join(rule.frameworks)} |",
         f"| severity | {rule.severity} |",
-        f"| collections to save | {saved or 'none by itself'} |",
+        f"| needs | {needs} |",
         "",
         "## Parameters",
         "",
@@ -88,8 +89,8 @@ def pages() -> Iterator[tuple[Path, str]]:
     registry = Registry()
     index = ["# Rules", "", "Generated from the declarations; `smdbg explain NAME` prints the same.", ""]
     groups: dict[str, list[str]] = {}
-    for spec in registry.rules():
-        if spec.distribution == OWNER:
+    for spec in (*registry.rules(), *registry.profiler_rules()):
+        if spec.distribution in OWNERS:
             rule = registry.load(spec).object
             stem = stem_of(spec.name)
             prose = (FOLDER / "prose" / f"{stem}.md").read_text(encoding="utf-8")

@@ -49,7 +49,17 @@ if TYPE_CHECKING:
         TensorRule,
     )
     from smdbg_core.rule_run import RuleRun
-    from smdbg_core.runs.profiler import Events, Place, Profiler, ScanWindow, Series, Snapshots, Step
+    from smdbg_core.runs.profiler import (
+        Events,
+        MetricsWriter,
+        Place,
+        Profiler,
+        ScanWindow,
+        Series,
+        Snapshots,
+        Step,
+        TimelineWriter,
+    )
     from smdbg_core.runs.run import Run, open_run
     from smdbg_core.runs.trial import Mode, StepWriter, Tensor, Trial, TrialWriter, open_trial
     from smdbg_core.runs.views import AcrossWorkers, StepView, TensorView
@@ -76,6 +86,7 @@ __all__ = [
     "Finding",
     "Measurements",
     "Meta",
+    "MetricsWriter",
     "MissingDataError",
     "Mode",
     "Outcome",
@@ -111,6 +122,7 @@ __all__ = [
     "Tensor",
     "TensorRule",
     "TensorView",
+    "TimelineWriter",
     "Trial",
     "TrialWriter",
     "Veto",
@@ -188,12 +200,14 @@ _HOMES = {
     "smdbg_core.rule_run": ("RuleRun",),
     "smdbg_core.runs.profiler": (
         "Events",
+        "MetricsWriter",
         "Place",
         "Profiler",
         "ScanWindow",
         "Series",
         "Snapshots",
         "Step",
+        "TimelineWriter",
     ),
     "smdbg_core.runs.run": (
         "Run",

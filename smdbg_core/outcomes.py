@@ -76,8 +76,8 @@ class Measurements(Struct, frozen=True, kw_only=True):
     details: dict[str, Any] = field(default_factory=dict)
     """The numbers behind the verdict, as JSON has them."""
 
-    parameters: str | None = None
-    """The parameters as `name:value` lines, where they are not simply all of them in their order."""
+    parameters: dict[str, Any] = field(default_factory=dict)
+    """The rule's parameters as the service names them; by default all that it knows, in their order."""
 
 
 class Outcome(Struct, frozen=True, kw_only=True):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, ClassVar
 
+import msgspec
+
 from smdbg_core.engine.judge import Judge
 from smdbg_core.engine.scan_windows import ScanWindows
 from smdbg_core.outcomes import Measurements
@@ -87,6 +89,15 @@ class WindowJudge(Judge[ProfilerRule]):
 
     def measurements(self) -> Measurements:
         """What the rule measured; where it does not say, what the engine counted."""
-        return self.rule.measurements() or Measurements(
+        measured = self.rule.measurements() or Measurements(
             triggered=self._triggered, violations=self._violations, datapoints=self.tally.points
         )
+        if measured.parameters:
+            return measured
+        declared = type(self.rule).__parameters__
+        known = {
+            name: value
+            for name, value in self.rule.parameters.items()
+            if name in declared and not declared[name].meta.local
+        }
+        return msgspec.structs.replace(measured, parameters=known)

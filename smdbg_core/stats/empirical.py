@@ -26,20 +26,30 @@ class EmpiricalDistribution:
 
     Attributes:
         size: How many values were counted.
-        min: The least; infinite without values.
-        max: The greatest; minus infinity without values.
     """
 
     def __init__(self, distinct: int = _DISTINCT) -> None:
         self.size = 0
         self._distinct = distinct
-        self.min = math.inf
-        self.max = -math.inf
+        self._least = math.inf
+        self._greatest = -math.inf
         self._values = np.empty(0, np.float64)
         self._counts = np.empty(0, np.int64)
         self._new: list[NDArray[np.float64]] = []
         self._waiting = 0
         self._coarse = False
+
+    @property
+    def min(self) -> float:
+        """The least value; infinite without values."""
+        self._settle()
+        return self._least
+
+    @property
+    def max(self) -> float:
+        """The greatest value; minus infinite without values."""
+        self._settle()
+        return self._greatest
 
     def add(self, values: ArrayLike) -> None:
         """Count more values.
@@ -51,8 +61,6 @@ class EmpiricalDistribution:
         if not added.size:
             return
         self.size += added.size
-        self.min = min(self.min, float(added.min()))
-        self.max = max(self.max, float(added.max()))
         self._new.append(added)
         self._waiting += added.size
         if self._waiting > max(4096, len(self._values)):
@@ -63,7 +71,7 @@ class EmpiricalDistribution:
         other._settle()
         self._settle()
         self.size += other.size
-        self.min, self.max = min(self.min, other.min), max(self.max, other.max)
+        self._least, self._greatest = min(self.min, other.min), max(self.max, other.max)
         self._join(other._values, other._counts)
 
     def quantiles(self, *fractions: float) -> tuple[float, ...]:
@@ -107,6 +115,8 @@ class EmpiricalDistribution:
         if self._new:
             values, counts = np.unique(np.concatenate(self._new), return_counts=True)
             self._new, self._waiting = [], 0
+            self._least = min(self._least, float(values[0]))
+            self._greatest = max(self._greatest, float(values[-1]))
             self._join(values, counts)
 
     def _join(self, values: NDArray[np.float64], counts: NDArray[np.int64]) -> None:

@@ -19,7 +19,7 @@ def test_pages_are_generated_from_the_declarations() -> None:
     )
     assert done.stdout == ""
     assert done.returncode == 0
-    assert len(PAGES) == 21
+    assert len(PAGES) == 33
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)

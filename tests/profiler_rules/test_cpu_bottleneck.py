@@ -82,3 +82,13 @@ def test_what_was_held_up_is_broken_down_once(judge: Judge) -> None:
     assert "GPU" not in found
     assert found["general"] == {"DataLoaderIter": 100.0}
     assert found["ratio"] == {"cpu_functions": 100.0}
+
+
+def test_a_bad_hour_late_in_a_job_shows_in_a_window(judge: Judge) -> None:
+    gpu, core = [90] * 720 + [0] * 240, [50] * 720 + [99] * 240
+    job = Job().ticks({("gpu0", GPU): gpu, ("cpu0", CPU): core})
+    assert judge(CPUBottleneck(patience=100), job).status == "clean"
+    outcome = judge(CPUBottleneck(patience=100, window=240), job)
+    # Windows of 120 samples: the last two together hold nothing but bottlenecks.
+    assert (outcome.status, outcome.findings[0].worst) == ("fired", 100)
+    assert counts(outcome)[1:] == (240, 960)

@@ -77,8 +77,12 @@ def test_every_rule_reports_in_the_services_form(idle: str, tmp_path: Path) -> N
     low = written["LowGPUUtilization"]
     assert low["RuleParameters"] == "threshold_p95:70\nthreshold_p5:10\nwindow:500\npatience:1000"
     assert (low["RuleTriggered"], low["Datapoints"]) == (3, 1300)
+    assert written["StepOutlier"]["RuleParameters"] == "threshold:3\nmode:None\nn_outliers:10\nstddev:3"
+    assert written["MaxInitializationTime"]["RuleParameters"] == "threshold:20"
+    assert written["GPUMemoryIncrease"]["RuleParameters"] == "increase:5\npatience:1000\nwindow:10"
+    assert written["OverallSystemUsage"]["RuleParameters"] == ""
     bottleneck = written["CPUBottleneck"]
-    assert bottleneck["RuleParameters"] == "threshold:50\ngpu_threshold:10\ncpu_threshold:90\npatience:1000"
+    assert bottleneck["RuleParameters"] == "threshold:50\ncpu_threshold:90\ngpu_threshold:10\npatience:1000"
     assert bottleneck["Violations"] == 1300
     findings = written["smdbg-findings"]["outcomes"]
     assert {one["rule"] for one in findings} == SERVICE  # type: ignore[index,union-attr]

@@ -88,7 +88,8 @@ def test_what_ran_beside_outliers_is_broken_down(judge: Judge) -> None:
 
 def test_parameters_are_written_as_the_service_does(judge: Judge) -> None:
     outcome = judge(LONG, job(3, 0))
-    assert measured(outcome).parameters == "threshold:3\nmode:None\nn_outliers:10\nstddev:3"
+    assert measured(outcome).parameters == {"threshold": 3, "mode": None, "n_outliers": 10, "stddev": 3}
+    assert list(measured(outcome).parameters) == ["threshold", "mode", "n_outliers", "stddev"]
 
 
 def test_a_persistent_condition_counts_in_each_window(judge: Judge) -> None:

@@ -56,6 +56,7 @@ class BatchSize(ProfilerRule):
             for series in window.series(measure):
                 gpu = series.node, series.device
                 histories.setdefault(gpu, History(self.window)).add(series.values)
+        of_node = {node: cpu.recent_quantile(0.95) for node, cpu in self._cpu.items()}
         for (node, name), history in self._gpu.items():
             cpu, memory = self._cpu.get(node), self._memory.get((node, name))
             place = window.place(f"{name} GPUUtilization", node=node)
@@ -67,7 +68,7 @@ class BatchSize(ProfilerRule):
                 self.skip(place, _TOO_FEW, have, need)
                 continue
             p95 = {
-                "CPU": (cpu.recent_quantile(0.95), self.cpu_threshold_p95),
+                "CPU": (of_node[node], self.cpu_threshold_p95),
                 "GPU": (history.recent_quantile(0.95), self.gpu_threshold_p95),
                 "GPU memory": (memory.recent_quantile(0.95), self.gpu_memory_threshold_p95),
             }

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from smdbg_core import Events, Finding, Measurements, ProfilerRule, RuleRun, ScanReads, ScanWindow
+from smdbg_core import Events, Finding, Measurements, Meta, ProfilerRule, RuleRun, ScanReads, ScanWindow
 from smdbg_profiler_rules.breakdown import Breakdown
 
 __all__ = ["Bottleneck"]
@@ -22,6 +23,9 @@ class Bottleneck(ProfilerRule):
     measure: ClassVar[str]
     """Dimension of the cores."""
 
+    core_limit: ClassVar[str]
+    """Name of the parameter that limits the cores."""
+
     said: ClassVar[str]
     """What the cores do, in words."""
 
@@ -30,6 +34,17 @@ class Bottleneck(ProfilerRule):
         needed = ScanReads(series=("GPUUtilization", self.measure))
         return needed, ScanReads(phases=(".",), optional=True)
 
+    window: Annotated[
+        int | None,
+        Meta(
+            gt=0,
+            unit="snapshots",
+            local=True,
+            description="Judge the share of about so many latest snapshots; by default of all since the job "
+            "began, which cannot see a bad hour late in a long job.",
+        ),
+    ] = None
+
     def limits(self) -> tuple[float, float, float, int]:
         """Share of snapshots, limits of GPU and core, all in percent, and the patience."""
         raise NotImplementedError
@@ -37,6 +52,7 @@ class Bottleneck(ProfilerRule):
     def start(self, run: RuleRun) -> None:
         """Counters since the beginning of the job."""
         self._snapshots = self._low = self._bottlenecks = self._fired = 0
+        self._recent: deque[tuple[int, int]] = deque()
         self._listed: dict[str, dict[str, int]] = {}
         self._greatest: dict[tuple[str, str], float] = {}
         self._breakdown = Breakdown()
@@ -45,6 +61,7 @@ class Bottleneck(ProfilerRule):
     def evaluate(self, window: ScanWindow) -> Iterator[Finding]:
         """Count the ticks of the window, then judge the share so far."""
         share, gpu_limit, core_limit, patience = self.limits()
+        before = self._snapshots, self._bottlenecks
         instants = []
         for ticks in window.snapshots("GPUUtilization", self.measure):
             gpus = ticks.devices_where("GPUUtilization", "<", gpu_limit)
@@ -64,9 +81,11 @@ class Bottleneck(ProfilerRule):
         if self._snapshots <= patience:
             self.skip(place, "fewer snapshots than patience", self._snapshots, patience + 1)
         else:
-            percent = 100 * self._bottlenecks / self._snapshots
+            snapshots, bottlenecks = self._judged(self._snapshots - before[0], self._bottlenecks - before[1])
+            percent = 100 * bottlenecks / snapshots
+            so_far = "so far" if self.window is None else "of late"
             message = (
-                f"{percent:.4g} % of {self._snapshots} snapshots so far have an idle GPU and {self.said}, "
+                f"{percent:.4g} % of {snapshots} snapshots {so_far} have an idle GPU and {self.said}, "
                 f"more than {share:g} %{self._unused()}"
             )
             found = self.judge(place, "share of snapshots", percent, ">", share, message=message)
@@ -75,6 +94,15 @@ class Bottleneck(ProfilerRule):
                 self._instants = np.sort(np.concatenate([self._instants, *instants]))
             yield from found
         self._breakdown.add(self._held_up(window))
+
+    def _judged(self, snapshots: int, bottlenecks: int) -> tuple[int, int]:
+        """Snapshots and bottlenecks that the verdict is about, those of this window added."""
+        if self.window is None:
+            return self._snapshots, self._bottlenecks
+        self._recent.append((snapshots, bottlenecks))
+        while sum(count for count, _ in self._recent) - self._recent[0][0] >= self.window:
+            self._recent.popleft()
+        return sum(count for count, _ in self._recent), sum(count for _, count in self._recent)
 
     def _held_up(self, window: ScanWindow) -> Iterator[Events]:
         """Events during which a bottleneck was seen in a window in which the rule fired."""
@@ -101,4 +129,9 @@ class Bottleneck(ProfilerRule):
             violations=self._bottlenecks,
             datapoints=self._snapshots,
             details=details,
+            # The service's report files name the core's limit before the GPU's.
+            parameters={
+                name: self.parameters[name]
+                for name in ("threshold", self.core_limit, "gpu_threshold", "patience")
+            },
         )

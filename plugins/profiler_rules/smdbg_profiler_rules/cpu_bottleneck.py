@@ -19,6 +19,7 @@ class CPUBottleneck(Bottleneck):
     """
 
     measure: ClassVar = "CPUUtilization"
+    core_limit: ClassVar = "cpu_threshold"
     said: ClassVar = "a saturated core"
 
     threshold: Annotated[

@@ -64,14 +64,15 @@ class GPUMemoryIncrease(ProfilerRule):
             footprint = self._gpus.setdefault((series.node, series.device), _Footprint(self.window))
             before = footprint.whole.size
             rises = footprint.rises(series, self.method)
-            # Sample number n is judged when there are more than `patience`.
-            judged = np.isfinite(rises) & (before + np.arange(1, len(rises) + 1) > self.patience)
             self._datapoints = before + len(rises)
-            if not judged.any():
+            # Sample number n is judged when n is more than `patience`.
+            rises[: max(0, self.patience - before)] = np.nan
+            most = float(np.fmax.reduce(rises))
+            if most != most:
                 footprint.whole.add(series.values)
                 self.skip(series, "fewer samples than patience", self._datapoints, self.patience + 1)
                 continue
-            fired = np.flatnonzero(judged & (np.nan_to_num(rises) > self.increase))
+            fired = np.flatnonzero(rises > self.increase) if most > self.increase else ()
             last = int(fired[-1]) + 1 if len(fired) else 0
             footprint.whole.add(series.values[:last])
             if last:
@@ -85,10 +86,7 @@ class GPUMemoryIncrease(ProfilerRule):
                 self._details.pop("last_timestamp", None)
                 self._details["last_timestamp"] = window.start
             footprint.whole.add(series.values[last:])
-            most = float(rises[judged].max())
-            message = (
-                f"the mean of {self.window} samples rose by {most:.4g} percentage points within a moment"
-            )
+            message = f"the mean of {self.window} samples rose by {most:.4g} percentage points at once"
             if len(fired) > 1:
                 message += f", at {len(fired)} samples"
             yield from self.judge(series, "increase", most, ">", self.increase, message=message)
@@ -115,14 +113,16 @@ class _Footprint:
 
     def rises(self, series: Series, method: str) -> NDArray[np.float64]:
         """For each sample, how far the average rose; NaN while too few samples are recent."""
-        gaps = np.diff(series.times, prepend=series.times[0] if self._last is None else self._last)
+        last = int(series.times[0]) if self._last is None else self._last
+        gaps = np.diff(np.concatenate([[last], series.times]))
         if self._pause is None and len(gaps) > 1:
             self._pause = _PAUSE * float(np.median(gaps[1:]))
         self._last = int(series.times[-1])
-        borders = np.flatnonzero(gaps > self._pause) if self._pause else np.empty(0, np.int64)
         values = np.rint(series.values * _SCALE).astype(np.int64)
+        if self._pause is None or int(gaps.max()) <= self._pause:
+            return self._part(values, method)
         found = []
-        for number, part in enumerate(np.split(values, borders)):
+        for number, part in enumerate(np.split(values, np.flatnonzero(gaps > self._pause))):
             if number:
                 self._recent = np.empty(0, np.int64)
             found.append(self._part(part, method))

@@ -19,6 +19,7 @@ class IOBottleneck(Bottleneck):
     """
 
     measure: ClassVar = "I/OWaitPercentage"
+    core_limit: ClassVar = "io_threshold"
     said: ClassVar = "a core that waits for I/O"
 
     threshold: Annotated[

@@ -78,11 +78,12 @@ class LoadBalancing(ProfilerRule):
         self, window: ScanWindow, one: tuple[str, str], other: tuple[str, str], distance: float
     ) -> tuple[Finding, ...]:
         second = other[1] if one[0] == other[0] else "/".join(other)
-        unused = ["/".join(place) for place in (one, other) if not self._workloads[place][1:].any()]
-        message = f"utilisation is distributed differently: distance {distance:.4g} > {self.threshold:g}"
-        if unused:
-            message += f"; unused: {', '.join(unused)}"
         place = window.place(f"{one[1]} and {second}", node=one[0])
+        message = None
+        if distance > self.threshold:
+            message = f"utilisation is distributed differently: distance {distance:.4g} > {self.threshold:g}"
+            unused = ["/".join(gpu) for gpu in (one, other) if not self._workloads[gpu][1:].any()]
+            message += f"; unused: {', '.join(unused)}" if unused else ""
         return self.judge(place, "distance", distance, ">", self.threshold, message=message)
 
     def measurements(self) -> Measurements:

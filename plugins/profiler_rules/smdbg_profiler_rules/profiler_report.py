@@ -12,7 +12,6 @@ from smdbg_core import (
     Finding,
     Measurements,
     Meta,
-    Outcome,
     ParameterError,
     ParameterProblem,
     Place,
@@ -140,7 +139,7 @@ class ProfilerReport(ProfilerRule):
                     yield from self.judge(place, "times fired", times, ">", 0, message=message)
                 else:
                     self.observe(place)
-            content = json.dumps(_report(outcome, measured), allow_nan=False)
+            content = json.dumps(_report(measured), allow_nan=False)
             yield Artifact(
                 path=f"{_FOLDER}/profiler-reports/{outcome.rule}.json",
                 content=content.encode(),
@@ -163,19 +162,15 @@ class ProfilerReport(ProfilerRule):
         return Measurements(triggered=self._fired, violations=self._fired, datapoints=self._judged)
 
 
-def _report(outcome: Outcome, measured: Measurements) -> dict[str, Any]:
+def _report(measured: Measurements) -> dict[str, Any]:
     """The five keys of the service's report files, in its order."""
-    text = measured.parameters
-    if text is None:
-        text = parameter_text(
-            {name: value for name, value in outcome.parameters.items() if name != "scan_interval_us"}
-        )
+    known = {name: value for name, value in measured.parameters.items() if name != "scan_interval_us"}
     return {
         "RuleTriggered": measured.triggered,
         "Violations": measured.violations,
         "Details": measured.details,
         "Datapoints": measured.datapoints,
-        "RuleParameters": text,
+        "RuleParameters": parameter_text(known),
     }
 
 

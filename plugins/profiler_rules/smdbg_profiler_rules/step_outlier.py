@@ -142,15 +142,16 @@ class StepOutlier(ProfilerRule):
         details: dict[str, Any] = {"step_details": shown}
         if self._fired:
             details |= self._breakdown.details()
-        stddev = _plain(self.stddev)
         return Measurements(
             triggered=self._fired,
             violations=self._violations,
             datapoints=self._steps,
             details=details,
-            parameters=f"threshold:{stddev}\nmode:{self.mode}\nn_outliers:{self.n_outliers}\nstddev:{stddev}",
+            # The service names the deviations twice.
+            parameters={
+                "threshold": self.stddev,
+                "mode": self.mode,
+                "n_outliers": self.n_outliers,
+                "stddev": self.stddev,
+            },
         )
-
-
-def _plain(value: float) -> str:
-    return str(int(value)) if value == int(value) else str(value)

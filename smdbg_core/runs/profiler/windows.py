@@ -166,6 +166,7 @@ class ScanWindow:
         self._events = events
         self._anchors = anchors
         self._snapshots: dict[tuple[str, ...], list[Snapshots]] = {}
+        self._by_measures: dict[tuple[str, ...], list[Series]] = {}
         self._averages: dict[tuple[str, bool], list[Series]] = {}
 
     def __repr__(self) -> str:
@@ -188,11 +189,12 @@ class ScanWindow:
                 `MemoryUsedPercent`; none means all.
             node: Only of this node.
         """
-        return [
-            series
-            for series in self._all
-            if (not measures or series.key.is_any_of(measures)) and node in (None, series.node)
-        ]
+        if measures not in self._by_measures:
+            self._by_measures[measures] = [
+                series for series in self._all if not measures or series.key.is_any_of(measures)
+            ]
+        found = self._by_measures[measures]
+        return [series for series in found if node in (None, series.node)]
 
     def averages(self, measure: str, *, total: bool = False) -> list[Series]:
         """For each node, the mean (or sum) over its devices at each time; the device is empty."""
