@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import Any
 
 import click
 
-__all__ = ["parse_parameters", "parse_steps"]
+__all__ = ["parse_parameters", "parse_period", "parse_steps"]
 
 
 def parse_parameters(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -50,3 +52,34 @@ def parse_steps(text: str | None) -> tuple[int | None, int | None]:
             f"{text!r} has no steps: the end must be above the beginning", param_hint="--steps"
         )
     return begin, end
+
+
+def parse_period(begin: str | None, end: str | None) -> tuple[float | None, float | None]:
+    """A stretch of time, in seconds since the epoch.
+
+    Each time is seconds since the epoch or ISO 8601, `2026-03-01T12:00`; without a zone it is UTC.
+
+    Raises:
+        click.BadParameter: A text of another form, or an empty stretch.
+    """
+    first, last = _time(begin, "--from"), _time(end, "--to")
+    if first is not None and last is not None and first >= last:
+        raise click.BadParameter(f"{end} is not after {begin}", param_hint="--to")
+    return first, last
+
+
+def _time(text: str | None, option: str) -> float | None:
+    if text is None:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        try:
+            moment = datetime.fromisoformat(text.strip())
+        except ValueError:
+            hint = "seconds since the epoch or a time such as 2026-03-01T12:00"
+            raise click.BadParameter(f"{text!r} is not {hint}", param_hint=option) from None
+        seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    if not math.isfinite(seconds):
+        raise click.BadParameter(f"{text!r} is no time", param_hint=option)
+    return seconds

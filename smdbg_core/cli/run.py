@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from smdbg_core.cli.main import FAILURE
-from smdbg_core.cli.options import parse_parameters, parse_steps
+from smdbg_core.cli.options import parse_parameters, parse_period, parse_steps
 from smdbg_core.cli.table import render_table
 from smdbg_core.discovery.hooks import Hooks
 from smdbg_core.discovery.registry import Registry
@@ -45,6 +45,8 @@ _FORMATS = ("table", "json", "jsonl", "junit")
     type=click.Choice(["TRAIN", "EVAL", "PREDICT", "GLOBAL"], case_sensitive=False),
     help="Judge only steps of this mode.",
 )
+@click.option("--from", "begin", metavar="T", help="Judge profiler output from this time on, UTC.")
+@click.option("--to", "end", metavar="T", help="Judge profiler output up to, not including, this time.")
 @click.option("--stop-on-first", is_flag=True, help="End as soon as anything fires.")
 @click.option("--jobs", type=click.IntRange(1, 256), metavar="N", help="Measure in N processes.")
 @click.option(
@@ -74,6 +76,8 @@ def command(
     config: str | None,
     steps: str | None,
     mode: str | None,
+    begin: str | None,
+    end: str | None,
     stop_on_first: bool,
     jobs: int | None,
     output_format: str,
@@ -108,6 +112,7 @@ def command(
             executor=executor,
             steps=parse_steps(steps),
             mode=mode,
+            period=parse_period(begin, end),
             stop_on_first=stop_on_first,
             output=output,
             on_finding=_streamer() if stream else None,

@@ -34,6 +34,7 @@ def evaluate(
     executor: Executor | None = None,
     steps: tuple[int | None, int | None] = (None, None),
     mode: str | None = None,
+    period: tuple[float | None, float | None] = (None, None),
     stop_on_first: bool = False,
     output: Path | None = None,
     max_findings: int = 100,
@@ -51,6 +52,8 @@ def evaluate(
         executor: Where tensors are measured; by default in this thread. The result is the same.
         steps: Global steps to judge, `begin <= step < end`.
         mode: Judge only steps of this mode.
+        period: Of profiler output, judge only scan windows that begin in `begin <= time < end`, seconds
+            since the epoch.
         stop_on_first: End as soon as anything fires.
         output: Folder for the files that rules write; without one nothing is written.
         max_findings: How many findings each rule keeps; further ones are counted.
@@ -75,7 +78,7 @@ def evaluate(
     # What overflows or is NaN in the data is for rules to find, not for NumPy to warn of.
     with np.errstate(all="ignore"):
         evaluation = Evaluation(opened, roster.entries, hooks, max_findings, on_finding)
-        evaluation.judge(executor, steps, mode.upper() if mode else None, stop_on_first, on_step)
+        evaluation.judge(executor, steps, mode.upper() if mode else None, stop_on_first, on_step, period)
         outcomes = evaluation.outcomes(output)
     warnings = [
         *roster.warnings,

@@ -138,6 +138,7 @@ class Evaluation:
         mode: str | None,
         stop_on_first: bool,
         on_step: Callable[[int, int], None] | None,
+        period: tuple[float | None, float | None] = (None, None),
     ) -> None:
         """Judge all steps, then all scan windows."""
         trial = self._run.trial
@@ -147,7 +148,7 @@ class Evaluation:
         if trial is not None:
             fired = self._judge_trial(trial, executor, steps, mode, stop_on_first, on_step)
         if self._run.profiler is not None and not (fired and stop_on_first):
-            self._judge_profiler(self._run.profiler, stop_on_first)
+            self._judge_profiler(self._run.profiler, stop_on_first, period)
 
     def _judge_trial(
         self,
@@ -172,13 +173,15 @@ class Evaluation:
         self.warnings += _damage_warnings([*trial.damage, *scan.damage])
         return fired
 
-    def _judge_profiler(self, profiler: Profiler, stop_on_first: bool) -> None:
+    def _judge_profiler(
+        self, profiler: Profiler, stop_on_first: bool, period: tuple[float | None, float | None]
+    ) -> None:
         """All profiler rules, each window with all of its length."""
         by_interval: dict[int, list[WindowJudge]] = {}
         for judge in self._window_judges:
             by_interval.setdefault(judge.rule.scan_interval_us, []).append(judge)
         demands = [_demand(interval, judges) for interval, judges in by_interval.items()]
-        windows = ScanWindows(profiler, demands)
+        windows = ScanWindows(profiler, demands, period)
         seated = list(by_interval.values())
         for judge in self._window_judges:
             judge.attach(windows)

@@ -6,6 +6,7 @@ judged later have the same windows. A window in which nothing happened is left o
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -37,6 +38,8 @@ class ScanWindows:
     Args:
         profiler: What is read, once for all clocks.
         demands: One for each clock.
+        period: Only windows that begin at or after the first and before the second of these times,
+            seconds since the epoch.
 
     Attributes:
         late: Samples and events that came after the end of their window; they count in a later one.
@@ -44,10 +47,17 @@ class ScanWindows:
         phases: Phases that were met, read or not.
     """
 
-    def __init__(self, profiler: Profiler, demands: Sequence[Demand]) -> None:
+    def __init__(
+        self,
+        profiler: Profiler,
+        demands: Sequence[Demand],
+        period: tuple[float | None, float | None] = (None, None),
+    ) -> None:
         self.measures: set[str] = set()
         self.phases: set[str] = set()
-        self._profiler = profiler
+        begin, end = period
+        self._begin = -math.inf if begin is None else begin * 1e6
+        self._end = math.inf if end is None else end * 1e6
         self._reader = profiler.reader(
             frozenset().union(*(demand.measures for demand in demands)),
             events=any(demand.phases for demand in demands),
@@ -72,7 +82,8 @@ class ScanWindows:
             for number, clock in enumerate(self._clocks):
                 # What was delivered before this batch completes windows that end before its time.
                 for window in clock.due(complete, keys):
-                    yield number, window
+                    if self._begin <= window.start < self._end:
+                        yield number, window
             if isinstance(data, Samples):
                 if len(self._reader.keys) > known:
                     keys = self._reader.keys

@@ -17,7 +17,9 @@ from pathlib import Path
 from smdbg_core import Finding, Reads, StepView, TensorRule, evaluate, open_trial
 from tests.benchmarks.data import write_large, write_many_small
 from tests.benchmarks.floor import floor_seconds, spans_of
+from tests.benchmarks.profiler import decode_seconds, judge_day, peer_rate, write_events
 from tests.benchmarks.startup import help_ratio
+from tests.profiler_day import write_day
 
 _TURNS = 7
 _ALL = ("size", "non_finite", "zeros", "min", "max", "mean", "variance", "mean_abs", "l2")
@@ -111,6 +113,28 @@ def many_small(path: Path, peer: str | None) -> None:
             )
 
 
+def profiled(folder: Path, peer: str | None) -> None:
+    day = folder / "day"
+    if not (day / "profiler-output").exists():
+        write_day(day, healthy=False, interval=1.0)
+    elapsed, peak, growth = judge_day(day)
+    size = sum(path.stat().st_size for path in day.rglob("*.json")) / 1e6
+    show(f"a day of 16 GPUs, {size:.0f} MB, all rules", elapsed, "s", "")
+    show("  peak memory", peak, "MiB", "at most 80")
+    show("  growth of memory in the second half", growth, "MiB", "at most 2")
+    events = folder / "events"
+    if not events.exists():
+        write_events(events)
+    for kind, target in (("metrics", 12), ("trace", 15)):
+        decode_seconds(events, kind)
+        runs = [decode_seconds(events, kind) for _ in range(_TURNS)]
+        rate = statistics.median(size / elapsed for elapsed, size in runs)
+        show(f"decoding {kind}", rate, "MB/s", "")
+        if peer is not None:
+            theirs = statistics.median(peer_rate(peer, events, kind) for _ in range(3))
+            show(f"  smdebug {theirs:.1f} MB/s, times as fast", rate / theirs, "x", f"at least {target}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m tests.benchmarks", description="Speed and memory, as ratios."
@@ -123,6 +147,7 @@ def main() -> None:
         for name, write in (("large", write_large), ("many_small", write_many_small)):
             if not (folder / name / "training_job_end.ts").exists():
                 write(folder / name)
+        profiled(folder, arguments.peer)
         large(folder / "large")
         many_small(folder / "many_small", arguments.peer)
         for count in (40, 400):

@@ -72,7 +72,7 @@ class GPUMemoryIncrease(ProfilerRule):
                 footprint.whole.add(series.values)
                 self.skip(series, "fewer samples than patience", self._datapoints, self.patience + 1)
                 continue
-            fired = np.flatnonzero(rises > self.increase) if most > self.increase else ()
+            fired = np.flatnonzero(rises > self.increase) if most > self.increase else np.empty(0, np.int64)
             last = int(fired[-1]) + 1 if len(fired) else 0
             footprint.whole.add(series.values[:last])
             if last:
