@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from smdbg_core import Events, Finding, Measurements, Meta, ProfilerRule, RuleRun, ScanReads, ScanWindow
 from smdbg_profiler_rules.breakdown import Breakdown
@@ -53,7 +54,8 @@ class Bottleneck(ProfilerRule):
         """Counters since the beginning of the job."""
         self._snapshots = self._low = self._bottlenecks = self._fired = 0
         self._recent: deque[tuple[int, int]] = deque()
-        self._listed: dict[str, dict[str, int]] = {}
+        self._listed: list[NDArray[np.int64]] = []
+        self._room = _LISTED
         self._greatest: dict[tuple[str, str], float] = {}
         self._breakdown = Breakdown()
         self._instants = np.empty(0, np.int64)
@@ -71,9 +73,10 @@ class Bottleneck(ProfilerRule):
             self._low += int(np.count_nonzero(gpus))
             self._bottlenecks += len(both)
             instants.append(ticks.times[both])
-            for row in both[: max(0, _LISTED - len(self._listed))].tolist():
-                when = repr(int(ticks.times[row]) / 1e6)
-                self._listed[when] = {"GPUs": int(gpus[row]), "CPUs": int(cores[row])}
+            listed = both[: self._room]
+            self._room -= len(listed)
+            if len(listed):
+                self._listed.append(np.stack([ticks.times[listed], gpus[listed], cores[listed]], axis=1))
         for series in window.series("GPUUtilization"):
             gpu = series.node, series.device
             self._greatest[gpu] = max(self._greatest.get(gpu, 0.0), float(series.values.max()))
@@ -121,7 +124,12 @@ class Bottleneck(ProfilerRule):
 
     def measurements(self) -> Measurements:
         """Counts, the listed bottlenecks and, once it fired, what they held up."""
-        details: dict[str, Any] = {"low_gpu_utilization": self._low, "bottlenecks": self._listed}
+        bottlenecks = {
+            repr(time / 1e6): {"GPUs": gpus, "CPUs": cores}
+            for part in self._listed
+            for time, gpus, cores in part.tolist()
+        }
+        details: dict[str, Any] = {"low_gpu_utilization": self._low, "bottlenecks": bottlenecks}
         if self._fired:
             details |= self._breakdown.details()
         return Measurements(

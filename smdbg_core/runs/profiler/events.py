@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
-from operator import attrgetter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -131,7 +130,7 @@ class EventsReader:
                 yield events
         self.unpaired += mapper.unpaired
 
-    def columns(self, rows: Iterable[Row], entry: ProfilerFile, *, base: int = 0) -> Events:
+    def columns(self, rows: Sequence[Row], entry: ProfilerFile, *, base: int = 0) -> Events:
         """Events from rows that were decoded elsewhere, with times relative to `base`."""
         mapper = _Mapper(defaultdict(list), base)
         events = self._columns(mapper.take(rows), entry)
@@ -161,6 +160,9 @@ class EventsReader:
             yield self._as_a_whole(name, b"".join(whole))
 
     def _block(self, block: bytes) -> list[Row] | None:
+        if block[:1] == b"[" and block[-1:] == b"]":
+            with suppress(msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+                return self._array.decode(block)
         inner = block.strip().removeprefix(b"[").removesuffix(b"]").strip().removesuffix(b",")
         try:
             return self._array.decode(b"[" + inner + b"]")
@@ -194,8 +196,14 @@ class EventsReader:
     def _columns(self, columns: _Columns, entry: ProfilerFile) -> Events:
         starts = np.array(columns.starts, np.float64)
         durations = np.array(columns.durations, np.float64)
-        good = (starts >= 0) & (starts < _LATEST) & (durations >= 0) & np.isfinite(durations)
-        ends = np.minimum(starts + durations, _LATEST)
+        ends = starts + durations
+        good = None
+        # Comparisons with NaN are false, so that this holds for none.
+        if len(starts) and not (starts.min() >= 0 and durations.min() >= 0 and ends.max() < _LATEST):
+            good = (starts >= 0) & (durations >= 0) & (ends < _LATEST)
+            starts, ends = np.where(good, starts, 0), np.where(good, ends, 0)
+            lost = f"{np.count_nonzero(~good)} events at no time"
+            self.damage.append(Damage(entry.name, None, "row", lost))
         if entry.source == "horovod" and entry.time:
             # An early writer gave readiness ticks the time until now as their duration.
             ends = np.maximum(np.minimum(ends, entry.time), starts)
@@ -205,14 +213,11 @@ class EventsReader:
             entry.source or "python",
             _objects(columns.phases),
             _objects(columns.names),
-            np.rint(np.where(good, starts, 0)).astype(np.int64),
-            np.rint(np.where(good, ends, 0)).astype(np.int64),
+            np.rint(starts).astype(np.int64),
+            np.rint(ends).astype(np.int64),
             _objects(columns.args),
         )
-        if good.all():
-            return events
-        self.damage.append(Damage(entry.name, None, "row", f"{np.count_nonzero(~good)} events at no time"))
-        return events.take(good)
+        return events if good is None else events.take(good)
 
 
 class _Mapper:
@@ -224,23 +229,27 @@ class _Mapper:
         self._phases: dict[int | str | None, str] = {}
         self._stacks = stacks
 
-    def take(self, rows: Iterable[Row]) -> _Columns:
+    def take(self, rows: Sequence[Row]) -> _Columns:
         columns = _Columns()
-        for ph, run in groupby(rows, attrgetter("ph")):
-            if ph == "X":
-                self._complete(list(run), columns)
-            elif ph == "M":
-                for row in run:
-                    self._learn(row)
-            elif ph == "B":
-                for row in run:
-                    self._stacks[self._phase(row)].append((row.name, self._base + row.ts, row.args))
-            elif ph == "E":
-                for row in run:
-                    self._close(row, columns)
+        start = 0
+        for index in [index for index, row in enumerate(rows) if row.ph != "X"]:
+            if index > start:
+                self._complete(rows[start:index], columns)
+            self._other(rows[index], columns)
+            start = index + 1
+        if start < len(rows):
+            self._complete(rows[start:], columns)
         return columns
 
-    def _complete(self, run: list[Row], columns: _Columns) -> None:
+    def _other(self, row: Row, columns: _Columns) -> None:
+        if row.ph == "M":
+            self._learn(row)
+        elif row.ph == "B":
+            self._stacks[self._phase(row)].append((row.name, self._base + row.ts, row.args))
+        elif row.ph == "E":
+            self._close(row, columns)
+
+    def _complete(self, run: Sequence[Row], columns: _Columns) -> None:
         phases, base = self._phases, self._base
         try:
             columns.phases += [phases[row.pid] for row in run]
