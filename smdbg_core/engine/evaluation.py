@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -161,7 +162,17 @@ class Evaluation:
     ) -> bool:
         plans = [judge.plan for judge in self._judges]
         plan = Plan(trial, plans, self._others)
-        scan = Scan(trial, plan, executor, steps=steps, mode=mode)
+        parallel = trial.storage.parallel
+        with ExitStack() as stack:
+            if executor is None and parallel > 1:
+                # Where reading is waiting, threads read ahead of the judging.
+                executor = stack.enter_context(ThreadPoolExecutor(parallel))
+            scan = Scan(trial, plan, executor, ahead=max(3, parallel), steps=steps, mode=mode)
+            return self._judge_steps(trial, scan, stop_on_first, on_step)
+
+    def _judge_steps(
+        self, trial: Trial, scan: Scan, stop_on_first: bool, on_step: Callable[[int, int], None] | None
+    ) -> bool:
         total = len(trial.steps())
         fired = False
         for number, (step, files) in enumerate(scan, start=1):

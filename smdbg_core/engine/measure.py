@@ -31,7 +31,7 @@ from smdbg_core.runs.trial.event_file import EventFileReader
 from smdbg_core.runs.trial.payload import Payload, locate
 from smdbg_core.runs.views import Comparison, Failed, Measurement
 from smdbg_core.stats import BLOCK, FusedPass, fused, fused_segments, lookup
-from smdbg_core.storage import LocalFile, LocalStorage, open_storage
+from smdbg_core.storage import File, Storage, open_storage
 
 __all__ = ["Measured", "measure"]
 
@@ -117,8 +117,10 @@ class _Measuring:
         self._measure_joined()
         return self._results
 
-    def _measure_file(self, number: int, task: FileTask, file: LocalFile) -> None:
+    def _measure_file(self, number: int, task: FileTask, file: File) -> None:
         measurements, damage = self._results[number]
+        spans = [span for item in task.items for _, span in item.reductions]
+        file.expect([*(span for _, span in task.records), *spans])
         data, payloads = _reader(task.uri).locate(file, task.records)
         content = None if data is None else memoryview(data)
         groups, alone = self._grouped(task, payloads)
@@ -189,7 +191,7 @@ class _Measuring:
                 for (index, shape, dtype), row in zip(group.places, rows, strict=False):
                     measurements[index] = Measurement(shape, dtype, int(row[place]), row)
 
-    def _stream(self, file: LocalFile, payload: Payload, names: tuple[str, ...]) -> tuple[float, ...]:
+    def _stream(self, file: File, payload: Payload, names: tuple[str, ...]) -> tuple[float, ...]:
         """The fused statistics of a tensor that is never held whole."""
         one_pass = _SCRATCH.passes.get(names)
         if one_pass is None:
@@ -221,7 +223,7 @@ _SCRATCH = _Scratch()
 
 
 @lru_cache(maxsize=8)
-def _storage(uri: str) -> LocalStorage:
+def _storage(uri: str) -> Storage:
     return open_storage(uri)
 
 
@@ -235,7 +237,7 @@ def _measurement(payload: Payload, names: tuple[str, ...], row: tuple[float, ...
     return Measurement(payload.shape, payload.dtype_name, int(row[names.index("non_finite")]), row)
 
 
-def _read(file: LocalFile, payload: Payload, key: Hashable) -> NDArray[Any]:
+def _read(file: File, payload: Payload, key: Hashable) -> NDArray[Any]:
     """The whole tensor; it is kept under the key for a while."""
     content = _SCRATCH.recent.memory(payload.nbytes)
     if file.read_into(payload.offset, content) < payload.nbytes:
@@ -247,7 +249,7 @@ def _read(file: LocalFile, payload: Payload, key: Hashable) -> NDArray[Any]:
 
 
 def _whole(
-    file: LocalFile, payload: Payload, item: Item, references: Sequence[Sequence[Reference]], task: FileTask
+    file: File, payload: Payload, item: Item, references: Sequence[Sequence[Reference]], task: FileTask
 ) -> Measurement:
     """Measure a tensor for which a statistic needs the whole array."""
     key = task.session, task.uri, file.name, item.span
@@ -286,6 +288,7 @@ def _compare(
         if other is None:
             try:
                 with _storage(reference.uri).open(reference.event_file) as file:
+                    file.expect([reference.span])
                     payload = _reader(reference.uri).locate_one(file, item.name, reference.span)
                     other = _read(file, payload, place)
             except (DataError, OSError):
@@ -294,7 +297,7 @@ def _compare(
     return tuple(found)
 
 
-def _from_reductions(file: LocalFile, item: Item) -> Measurement:
+def _from_reductions(file: File, item: Item) -> Measurement:
     saved = {}
     for reduction, span in item.reductions:
         payload = locate(file, f"smdebug/reductions/{reduction}/{item.name}", span)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import NamedTuple
 
 from smdbg_core.errors import MissingDataError
 from smdbg_core.runs.profiler import Profiler, find_profiler, open_profiler
-from smdbg_core.runs.trial import Trial, open_trial
-from smdbg_core.storage import LocalStorage, open_storage
+from smdbg_core.runs.trial import Trial, read_trial
+from smdbg_core.storage import Storage, open_storage
 
 __all__ = ["Run", "open_run"]
 
@@ -40,7 +39,7 @@ def open_run(uri: str, *, steps: tuple[int | None, int | None] | None = None) ->
     also be given alone, and so can a single file of metrics or trace events.
 
     Args:
-        uri: A local folder or file.
+        uri: A local folder or file, or `s3://bucket/prefix`.
         steps: Global steps `begin <= step < end` to read; `None` leaves an end open.
 
     Raises:
@@ -48,16 +47,16 @@ def open_run(uri: str, *, steps: tuple[int | None, int | None] | None = None) ->
         DataAccessError: It is there, but cannot be read.
     """
     path = str(uri).strip()
-    if os.path.isfile(os.path.expanduser(path)):
-        return Run(path, profiler=open_profiler(path))
     storage = open_storage(path)
+    if storage.is_file():
+        return Run(path, profiler=open_profiler(path))
     storage.require_folder()
-    profiler = find_profiler(storage) or find_profiler(open_storage(f"{storage.uri}/{_PROFILER}"))
+    profiler = find_profiler(storage) or find_profiler(storage.below(_PROFILER))
     tensors = _tensors(storage)
     if tensors is None and profiler is not None:
         return Run(storage.uri, profiler=profiler)
     try:
-        trial = open_trial(tensors or storage.uri, steps=steps)
+        trial = read_trial(tensors or storage, steps=steps)
     except MissingDataError as error:
         if profiler is None and tensors is None and not storage.is_empty():
             problem = "and no profiler output, which has the folders system or framework"
@@ -68,9 +67,9 @@ def open_run(uri: str, *, steps: tuple[int | None, int | None] | None = None) ->
     return Run(storage.uri, trial, profiler)
 
 
-def _tensors(storage: LocalStorage) -> str | None:
+def _tensors(storage: Storage) -> Storage | None:
     """Where the saved tensors of a run are, if it has any."""
-    for root in (storage.uri, f"{storage.uri}/{_TENSORS}"):
-        if any(os.path.isdir(f"{root}/{folder}") for folder in _TRIAL_FOLDERS):
+    for root in (storage, storage.below(_TENSORS)):
+        if any(next(root.names(folder), None) is not None for folder in _TRIAL_FOLDERS):
             return root
     return None

@@ -6,22 +6,26 @@ import os
 
 from smdbg_core.errors import ConfigError
 from smdbg_core.storage.local import LocalFile, LocalStorage
+from smdbg_core.storage.s3 import S3Storage
+from smdbg_core.storage.storage import File, Opened, Storage
 
-__all__ = ["LocalFile", "LocalStorage", "open_storage"]
+__all__ = ["File", "LocalFile", "LocalStorage", "Opened", "S3Storage", "Storage", "open_storage"]
 
 
-def open_storage(uri: str) -> LocalStorage:
+def open_storage(uri: str) -> Storage:
     """The storage behind a path; nothing is read yet.
 
     Args:
-        uri: A local folder; `~` stands for the home folder.
+        uri: A local folder, where `~` stands for the home folder, or `s3://bucket/prefix`.
 
     Raises:
         ConfigError: A kind of URI that this release cannot read.
     """
     scheme, separator, _ = uri.partition("://")
+    if separator and scheme == "s3":
+        return S3Storage(uri)
     if separator and scheme != "file":
-        message = f"{uri}: {scheme}:// is not supported in this release; copy the run to a local folder"
+        message = f"{uri}: {scheme}:// is not known; there are local folders and s3://"
         raise ConfigError(message)
     path = uri.removeprefix("file://")
     return LocalStorage(os.path.expanduser(path))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Self
 
@@ -25,6 +25,13 @@ class LocalFile:
         self.name = name
         self.size = size
         self._descriptor = descriptor
+
+    def expect(self, spans: Iterable[tuple[int, int]]) -> None:
+        """Nothing to prepare: the operating system reads ahead."""
+
+    def holds(self, offset: int, length: int) -> bool:
+        """Reading any part costs no more than reading it."""
+        return True
 
     def read_into(self, offset: int, buffer: memoryview) -> int:
         """Fill `buffer` from `offset` on; the bytes read are fewer only at the end of the file."""
@@ -59,6 +66,8 @@ class LocalStorage:
     Args:
         root: The folder.
     """
+
+    parallel = 1
 
     def __init__(self, root: str) -> None:
         self.uri = root
@@ -100,6 +109,19 @@ class LocalStorage:
             )
             raise MissingDataError(self.uri, problem)
 
+    def is_file(self) -> bool:
+        """Whether the root is a file."""
+        return os.path.isfile(self.uri)
+
+    def below(self, folder: str) -> LocalStorage:
+        """The files below a folder of this one."""
+        return LocalStorage(f"{self.uri}/{folder}")
+
+    def beside(self) -> tuple[LocalStorage, str]:
+        """The folder of this file, and its name there."""
+        folder, _, name = self.uri.rpartition("/")
+        return LocalStorage(folder or "."), name
+
     def is_empty(self) -> bool:
         """Whether the root holds nothing at all."""
         with os.scandir(self.uri) as entries:
@@ -123,6 +145,15 @@ class LocalStorage:
             os.close(descriptor)
             raise CorruptDataError(name, "not a regular file")
         return LocalFile(name, descriptor, status.st_size)
+
+    def open_all(self, names: Iterable[str]) -> Iterator[tuple[str, LocalFile | DataError]]:
+        """Open files one after the other."""
+        for name in names:
+            try:
+                opened: LocalFile | DataError = self.open(name)
+            except DataError as error:
+                opened = error
+            yield name, opened
 
     def read(self, name: str) -> bytes:
         """The whole content of a file; raises as `open` does."""

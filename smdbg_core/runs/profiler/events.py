@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from smdbg_core.runs.damage import Damage
 from smdbg_core.runs.profiler.files import ProfilerFile, Source
 from smdbg_core.runs.profiler.lines import blocks
-from smdbg_core.storage import LocalFile
+from smdbg_core.storage import File
 
 __all__ = ["Args", "Events", "EventsReader", "Row"]
 
@@ -119,7 +119,7 @@ class EventsReader:
         self._one = msgspec.json.Decoder(Row)
         self._open: dict[tuple[str, Source | None], dict[str, list[tuple[str, float, Args | None]]]] = {}
 
-    def read(self, entry: ProfilerFile, file: LocalFile) -> Iterator[Events]:
+    def read(self, entry: ProfilerFile, file: File) -> Iterator[Events]:
         """The events of a trace file, in blocks, in the order of the file."""
         writer = entry.worker, entry.source
         stacks = self._open.setdefault(writer, defaultdict(list))
@@ -137,7 +137,7 @@ class EventsReader:
         self.unpaired += mapper.unpaired
         return events
 
-    def _rows(self, name: str, file: LocalFile) -> Iterator[list[Row]]:
+    def _rows(self, name: str, file: File) -> Iterator[list[Row]]:
         """Rows block by block: these writers put each event on a line of its own."""
         whole: list[bytes] | None = []
         for offset, block in blocks(file):

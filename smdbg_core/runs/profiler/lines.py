@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from smdbg_core.storage import LocalFile
+from smdbg_core.storage import File
 
 __all__ = ["BLOCK", "blocks"]
 
@@ -13,7 +13,7 @@ BLOCK: Final = 1 << 20
 _LONGEST_LINE = 1 << 26
 
 
-def blocks(file: LocalFile, size: int = BLOCK) -> Iterator[tuple[int, bytes]]:
+def blocks(file: File, size: int = BLOCK) -> Iterator[tuple[int, bytes]]:
     """Offset and content of successive blocks, each of whole lines; the last may lack its line end.
 
     A line longer than 64 MiB is cut there.

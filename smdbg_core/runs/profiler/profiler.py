@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
@@ -12,7 +11,7 @@ from smdbg_core.runs.profiler.events import Events, EventsReader
 from smdbg_core.runs.profiler.files import END_MARKER, Kind, ProfilerFile, classify, in_order
 from smdbg_core.runs.profiler.samples import Samples, SamplesReader, SeriesKey
 from smdbg_core.runs.profiler.tensorflow import TensorflowReader, place_of
-from smdbg_core.storage import LocalStorage, open_storage
+from smdbg_core.storage import File, Storage, open_storage
 
 __all__ = ["Batch", "Profiler", "ProfilerReader", "find_profiler", "open_profiler"]
 
@@ -41,7 +40,7 @@ class Profiler:
     """
 
     def __init__(
-        self, storage: LocalStorage, files: Iterable[ProfilerFile], ended: bool, ignored: Iterable[str] = ()
+        self, storage: Storage, files: Iterable[ProfilerFile], ended: bool, ignored: Iterable[str] = ()
     ) -> None:
         self.storage = storage
         self.uri = storage.uri
@@ -109,26 +108,32 @@ class ProfilerReader:
         return self._samples.dropped
 
     def __iter__(self) -> Iterator[Batch]:
-        for complete, entry in self._files:
+        opened = self._profiler.storage.open_all(entry.name for _, entry in self._files)
+        for (complete, entry), (_, file) in zip(self._files, opened, strict=True):
             try:
-                for data in self._read(entry):
-                    yield Batch(complete, data)
+                if isinstance(file, DataError):
+                    raise file
+                with file:
+                    for data in self._read(entry, file):
+                        yield Batch(complete, data)
             except DataError as error:
                 self._profiler.add_damage([damage_of(error, entry.name).damage])
+            except OSError as error:
+                lost = Damage(entry.name, None, "unreadable", error.strerror or str(error))
+                self._profiler.add_damage([lost])
         self._profiler.add_damage([*self._samples.damage, *self._events.damage, *self._tensorflow.damage])
         yield Batch(2**62, None)
 
-    def _read(self, entry: ProfilerFile) -> Iterator[Samples | Events]:
-        with self._profiler.storage.open(entry.name) as file:
-            if entry.kind == "metrics":
-                yield from self._samples.read(entry.name, file)
-            elif entry.kind == "trace":
-                yield from self._events.read(entry, file)
-            else:
-                yield from self._tensorflow.read(entry, file)
+    def _read(self, entry: ProfilerFile, file: File) -> Iterator[Samples | Events]:
+        if entry.kind == "metrics":
+            yield from self._samples.read(entry.name, file)
+        elif entry.kind == "trace":
+            yield from self._events.read(entry, file)
+        else:
+            yield from self._tensorflow.read(entry, file)
 
 
-def find_profiler(storage: LocalStorage) -> Profiler | None:
+def find_profiler(storage: Storage) -> Profiler | None:
     """The profiler output whose root `storage` is, `None` if there is none."""
     names = [name for folder in _FOLDERS for name in storage.names(folder)]
     files = [file for file in map(classify, names) if file is not None]
@@ -155,22 +160,21 @@ def open_profiler(path: str) -> Profiler:
         MissingDataError: There is none.
         DataAccessError: It is there, but cannot be read.
     """
-    expanded = os.path.expanduser(str(path).strip())
-    if os.path.isfile(expanded):
-        return _single(expanded)
     storage = open_storage(str(path).strip())
+    if storage.is_file():
+        return _single(storage)
     storage.require_folder()
-    profiler = find_profiler(storage) or find_profiler(open_storage(f"{storage.uri}/profiler-output"))
+    profiler = find_profiler(storage) or find_profiler(storage.below("profiler-output"))
     if profiler is None:
         problem = "no profiler output: it has a folder system or framework"
         raise MissingDataError(storage.uri, problem)
     return profiler
 
 
-def _single(path: str) -> Profiler:
+def _single(place: Storage) -> Profiler:
     """One file on its own; what its name does not tell, its first bytes do."""
-    folder, _, base = path.rpartition("/")
-    storage = LocalStorage(folder or ".")
+    storage, base = place.beside()
+    path = place.uri
     known = classify(base)
     if known is None:
         with storage.open(base) as file:

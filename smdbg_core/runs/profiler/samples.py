@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from smdbg_core.runs.damage import Damage
 from smdbg_core.runs.profiler.lines import blocks
-from smdbg_core.storage import LocalFile
+from smdbg_core.storage import File
 
 __all__ = ["Samples", "SamplesReader", "SeriesKey"]
 
@@ -105,7 +105,7 @@ class SamplesReader:
         """Series by number."""
         return [SeriesKey(*key) for key in self._table]
 
-    def read(self, name: str, file: LocalFile) -> Iterator[Samples]:
+    def read(self, name: str, file: File) -> Iterator[Samples]:
         """The samples of a file, in blocks and in the order of the file."""
         for offset, block in blocks(file):
             rows = self._rows(name, offset, block)

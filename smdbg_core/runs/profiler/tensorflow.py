@@ -12,7 +12,7 @@ import msgspec
 from smdbg_core.runs.damage import Damage
 from smdbg_core.runs.profiler.events import Events, EventsReader, Row
 from smdbg_core.runs.profiler.files import ProfilerFile, worker_of
-from smdbg_core.storage import LocalFile
+from smdbg_core.storage import File
 
 __all__ = ["TensorflowPlace", "TensorflowReader", "place_of"]
 
@@ -61,7 +61,7 @@ class TensorflowReader:
         self._decoder = msgspec.json.Decoder(_Trace)
         self._events = EventsReader()
 
-    def read(self, entry: ProfilerFile, file: LocalFile) -> Iterator[Events]:
+    def read(self, entry: ProfilerFile, file: File) -> Iterator[Events]:
         """The events of one trace; without a place in time they begin at zero."""
         content = self._unpack(entry.name, file)
         if content is None:
@@ -77,7 +77,7 @@ class TensorflowReader:
         if events:
             yield events
 
-    def _unpack(self, name: str, file: LocalFile) -> bytes | None:
+    def _unpack(self, name: str, file: File) -> bytes | None:
         unpacker = zlib.decompressobj(wbits=31)
         content = bytearray()
         offset = 0

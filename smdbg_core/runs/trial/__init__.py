@@ -7,7 +7,7 @@ from smdbg_core.runs.trial.collections import Collection, SaveConfig
 from smdbg_core.runs.trial.index import Entry, Layout, StepFile
 from smdbg_core.runs.trial.modes import Mode
 from smdbg_core.runs.trial.tensor import REDUCTIONS, Tensor
-from smdbg_core.runs.trial.trial import Trial, open_trial
+from smdbg_core.runs.trial.trial import Trial, open_trial, read_trial
 from smdbg_core.runs.trial.writer import StepWriter, TrialWriter
 
 __all__ = [
@@ -25,4 +25,5 @@ __all__ = [
     "Trial",
     "TrialWriter",
     "open_trial",
+    "read_trial",
 ]

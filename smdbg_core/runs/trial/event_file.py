@@ -18,7 +18,7 @@ from smdbg_core.runs.damage import RecordError
 from smdbg_core.runs.trial.index import Span
 from smdbg_core.runs.trial.payload import Payload, locate, locate_in
 from smdbg_core.runs.trial.records import CONSTANT_FOOTER, FOOTER, HEADER
-from smdbg_core.storage import LocalFile
+from smdbg_core.storage import File
 
 __all__ = ["EventFileReader", "Record"]
 
@@ -67,7 +67,7 @@ class EventFileReader:
         self._before: tuple[Record, ...] | None = None
 
     def locate(
-        self, file: LocalFile, records: tuple[Record, ...]
+        self, file: File, records: tuple[Record, ...]
     ) -> tuple[bytearray | None, Sequence[Payload | RecordError]]:
         """Find and check records of an open file.
 
@@ -79,7 +79,8 @@ class EventFileReader:
             The content of the file, if it was read whole, and for each record where its elements lie,
             or what is wrong with it.
         """
-        if file.size > WHOLE:
+        file.expect(span for _, span in records)
+        if file.size > WHOLE or not file.holds(0, file.size):
             return None, [self._locate_large(file, name, span) for name, span in records]
         data = bytearray(file.size)
         del data[file.read_into(0, memoryview(data)) :]
@@ -102,7 +103,7 @@ class EventFileReader:
                 self._templates.clear()
             self._templates[id(records)] = learnt
 
-    def locate_one(self, file: LocalFile, name: str, span: Span) -> Payload:
+    def locate_one(self, file: File, name: str, span: Span) -> Payload:
         """Find and check one record.
 
         Raises:
@@ -113,7 +114,7 @@ class EventFileReader:
             raise found
         return found
 
-    def _locate_large(self, file: LocalFile, name: str, span: Span) -> Payload | RecordError:
+    def _locate_large(self, file: File, name: str, span: Span) -> Payload | RecordError:
         """Find a record of a file that is not read whole."""
         payload: Payload | RecordError | None = self._recall(name, span, file.size, file.read)
         if payload is None:
@@ -201,7 +202,7 @@ def _after_step(data: bytes | bytearray, message: int) -> int | None:
     return at
 
 
-def _attempt(file: LocalFile, name: str, span: Span) -> Payload | RecordError:
+def _attempt(file: File, name: str, span: Span) -> Payload | RecordError:
     try:
         return locate(file, name, span)
     except RecordError as error:

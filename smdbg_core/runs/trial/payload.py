@@ -16,7 +16,7 @@ from smdbg_core.runs.damage import RecordError
 from smdbg_core.runs.trial.dtypes import NAME_OF, STORED_AS, STRING, widened
 from smdbg_core.runs.trial.records import CONSTANT_FOOTER, FOOTER, HEADER, check_footer, check_header
 from smdbg_core.runs.trial.wire import TensorValue, WireError, decode_event
-from smdbg_core.storage import LocalFile
+from smdbg_core.storage import File
 
 __all__ = ["HEAD", "Payload", "locate", "locate_in"]
 
@@ -54,7 +54,7 @@ class Payload(NamedTuple):
         return str(self.values.dtype) if self.values is not None else NAME_OF[self.number]
 
 
-def locate(file: LocalFile, name: str, span: tuple[int, int]) -> Payload:
+def locate(file: File, name: str, span: tuple[int, int]) -> Payload:
     """Find and check one tensor of an open file.
 
     Args:

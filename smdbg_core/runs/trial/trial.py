@@ -19,9 +19,9 @@ from smdbg_core.runs.trial.modes import Mode
 from smdbg_core.runs.trial.records import HEADER
 from smdbg_core.runs.trial.tensor import Tensor
 from smdbg_core.spelling import nearest
-from smdbg_core.storage import LocalStorage, open_storage
+from smdbg_core.storage import Storage, open_storage
 
-__all__ = ["Trial", "open_trial"]
+__all__ = ["Trial", "open_trial", "read_trial"]
 
 _END_MARKER = "training_job_end.ts"
 _INDEX_NAME = re.compile(r"(\d{1,18})_.+\.(?:json|csv)", re.DOTALL)
@@ -42,7 +42,7 @@ class Trial:
     """
 
     def __init__(
-        self, storage: LocalStorage, files: Iterable[StepFile], collections: CollectionReader, ended: bool
+        self, storage: Storage, files: Iterable[StepFile], collections: CollectionReader, ended: bool
     ) -> None:
         self.storage = storage
         self.uri = storage.uri
@@ -254,29 +254,27 @@ def open_trial(path: str, *, steps: tuple[int | None, int | None] | None = None)
         ConfigError: The range of steps is empty.
         DataAccessError: The folder cannot be listed.
     """
+    return read_trial(open_storage(str(path).strip()), steps=steps)
+
+
+def read_trial(storage: Storage, *, steps: tuple[int | None, int | None] | None = None) -> Trial:
+    """The same, of a storage that is open already."""
     begin, end = steps or (None, None)
     if begin is not None and end is not None and begin >= end:
         message = f"steps {begin}:{end} are none: the end must be above the beginning"
         raise ConfigError(message)
-    storage = open_storage(str(path).strip())
     storage.require_folder()
     collections = CollectionReader()
     index = IndexReader()
     damage: list[Damage] = []
-    for name in storage.names("collections/000000000"):
-        data = _read(storage, name, damage)
-        if data is not None:
-            collections.read(name, data)
+    for name, data in _contents(storage, storage.names("collections/000000000"), damage):
+        collections.read(name, data)
+    listed = [name for name in storage.names("index") if name.endswith((".json", ".csv"))]
+    seen_index = bool(listed)
+    wanted = [name for name in listed if steps is None or _within(name, begin, end)]
     files = []
-    seen_index = False
-    for name in storage.names("index"):
-        if not name.endswith((".json", ".csv")):
-            continue
-        seen_index = True
-        if steps is not None and not _within(name, begin, end):
-            continue
-        data = _read(storage, name, damage)
-        file = index.read(name, data) if data is not None else None
+    for name, data in _contents(storage, wanted, damage):
+        file = index.read(name, data)
         if file is not None:
             files.append(file)
     files.sort(key=lambda file: (file.step, file.worker))
@@ -287,12 +285,18 @@ def open_trial(path: str, *, steps: tuple[int | None, int | None] | None = None)
     return trial
 
 
-def _read(storage: LocalStorage, name: str, damage: list[Damage]) -> bytes | None:
-    try:
-        return storage.read(name)
-    except DataError as error:
-        damage.append(damage_of(error, name).damage)
-        return None
+def _contents(storage: Storage, names: Iterable[str], damage: list[Damage]) -> Iterator[tuple[str, bytes]]:
+    """Names and contents of files; those that cannot be read are noted as damage."""
+    for name, file in storage.open_all(names):
+        try:
+            if isinstance(file, DataError):
+                raise file
+            with file:
+                yield name, file.read(0, file.size)
+        except DataError as error:
+            damage.append(damage_of(error, name).damage)
+        except OSError as error:
+            damage.append(Damage(name, None, "unreadable", error.strerror or str(error)))
 
 
 def _within(name: str, begin: int | None, end: int | None) -> bool:
@@ -304,7 +308,7 @@ def _within(name: str, begin: int | None, end: int | None) -> bool:
 
 
 def _nothing_there(
-    storage: LocalStorage, collections: CollectionReader, seen_index: bool, damage: list[Damage]
+    storage: Storage, collections: CollectionReader, seen_index: bool, damage: list[Damage]
 ) -> str:
     """Which of the many ways of having no data this is."""
     if seen_index:

@@ -334,8 +334,8 @@ def test_a_range_of_steps_leaves_other_index_files_unread(tmp_path: Path) -> Non
 
 
 def test_unknown_schemes_are_refused() -> None:
-    with pytest.raises(ConfigError, match="s3:// is not supported"):
-        open_trial("s3://bucket/run")
+    with pytest.raises(ConfigError, match="gs:// is not known"):
+        open_trial("gs://bucket/run")
 
 
 def test_learnt_headers_never_stand_in_for_others(tmp_path: Path) -> None:

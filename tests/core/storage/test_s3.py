@@ -1,0 +1,198 @@
+"""Runs on S3."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from smdbg_core import ConfigError, DataAccessError, MissingDataError, Report, evaluate, open_run
+from smdbg_core.cli.main import main
+from smdbg_core.report.document import report_document
+from smdbg_core.storage import S3Storage, open_storage
+from smdbg_core.storage.storage import File, Storage
+from tests.builders import write_trial
+from tests.core.storage.conftest import Proxy
+from tests.profiler_job import Job
+
+Upload = Callable[[Path, str], str]
+
+
+def verdicts(report: Report, uri: str) -> dict[str, Any]:
+    """Everything but where the run lies."""
+    text = json.dumps(report_document(report)).replace(uri, "RUN")
+    document: dict[str, Any] = json.loads(text)
+    return document
+
+
+def small(folder: Path, steps: int = 12) -> Path:
+    rng = np.random.default_rng(0)
+    content = {
+        step: {
+            "gradient/a.weight": rng.normal(0, 1e-9, (8, 8)),
+            "a.weight": rng.normal(0, 1, (8, 8)),
+            "CrossEntropyLoss_output_0": np.array(2.0),
+        }
+        for step in range(steps)
+    }
+    return Path(write_trial(folder, content, mode="TRAIN", workers=("worker_0", "worker_1")))
+
+
+def test_verdicts_are_those_of_local_files(s3: Proxy, upload: Upload, tmp_path: Path) -> None:
+    local = small(tmp_path / "trial")
+    uri = upload(local, "same/trial")
+    assert verdicts(evaluate(uri), uri) == verdicts(evaluate(local), str(local))
+
+
+def test_profiler_output_and_tensors_of_one_job(s3: Proxy, upload: Upload, tmp_path: Path) -> None:
+    values = {("gpu0", "GPUUtilization"): [0] * 1300, ("cpu0", "CPUUtilization"): [99] * 1300}
+    job = Path(Job().ticks(values).steps([1.0] * 120).write(tmp_path / "job"))
+    small(job / "debug-output", steps=5)
+    uri = upload(job, "both/job")
+    report = evaluate(uri)
+    assert report.run.has == ["trial", "profiler"]
+    assert verdicts(report, uri) == verdicts(evaluate(job), str(job))
+    assert {"VanishingGradient", "CPUBottleneck"} <= {outcome.rule for outcome in report.fired}
+
+
+def test_each_needed_file_is_fetched_once_and_keys_are_listed_once(
+    s3: Proxy, upload: Upload, tmp_path: Path
+) -> None:
+    local = small(tmp_path / "trial", steps=20)
+    for number in range(1000):
+        (local / "notes").mkdir(exist_ok=True)
+        (local / "notes" / f"{number}").touch()
+    uri = upload(local, "many/trial")
+    s3.reset()
+    evaluate(uri, ["VanishingGradient"])
+    index = [path for path in s3.gets if "/index/" in path]
+    events = [path for path in s3.gets if "/events/" in path]
+    assert (len(index), len(events)) == (40, 40)
+    assert set(s3.gets.values()) == {1}
+    assert s3.calls["ListObjectsV2"] == 2  # 1,082 keys
+
+
+def test_only_what_a_rule_reads_is_fetched(s3: Proxy, upload: Upload, tmp_path: Path) -> None:
+    big = np.zeros(200_000, np.float32)
+    content = {step: {"gradient/a": np.ones(4), "z.weight": big} for step in range(5)}
+    uri = upload(Path(write_trial(tmp_path / "trial", content, mode="TRAIN")), "part/trial")
+    s3.reset()
+    report = evaluate(uri, ["VanishingGradient"])
+    assert report.outcome("VanishingGradient").coverage.points == 5
+    assert len(s3.ranges) == 5
+    assert s3.sent < 100_000
+
+
+def test_faults_that_pass_are_survived(s3: Proxy, upload: Upload, tmp_path: Path) -> None:
+    local = small(tmp_path / "trial")
+    uri = upload(local, "faulty/trial")
+    expected = verdicts(evaluate(local), str(local))
+    for fault in ("503", "reset", "truncate"):
+        s3.reset()
+        seen: set[str] = set()
+
+        def first_time(
+            proxy: Proxy, call: str, path: str, fault: str = fault, seen: set[str] = seen
+        ) -> str | None:
+            key = f"{call} {path}"
+            if key in seen or sum(key.encode()) % 3:
+                return None
+            seen.add(key)
+            return fault
+
+        s3.fault = first_time
+        assert verdicts(evaluate(uri), uri) == expected, fault
+        assert seen
+
+
+def test_a_fault_that_stays_costs_its_own_file(s3: Proxy, upload: Upload, tmp_path: Path) -> None:
+    uri = upload(small(tmp_path / "trial"), "stays/trial")
+    s3.fault = lambda proxy, call, path: "503" if "000000000007_worker_0.tfevents" in path else None
+    report = evaluate(uri, ["VanishingGradient"])
+    assert report.outcome("VanishingGradient").status == "fired"
+    assert any("000000000007" in warning for warning in report.warnings)
+
+
+def test_denied_calls_name_the_permission(s3: Proxy, upload: Upload, tmp_path: Path) -> None:
+    uri = upload(small(tmp_path / "trial", steps=2), "denied/trial")
+    s3.fault = lambda proxy, call, path: "403"
+    with pytest.raises(
+        DataAccessError, match=r"s3://runs/denied/trial: ListObjectsV2 was denied: .* s3:ListBucket"
+    ):
+        open_run(uri)
+    s3.fault = lambda proxy, call, path: "403" if call == "GetObject" and "/events/" in path else None
+    report = evaluate(uri, ["VanishingGradient"])
+    assert any("GetObject was denied: the caller needs s3:GetObject" in text for text in report.warnings)
+
+
+def test_nothing_there_is_no_access_error(s3: Proxy, upload: Upload, tmp_path: Path) -> None:
+    upload(small(tmp_path / "trial", steps=1), "there/trial-10")
+    with pytest.raises(MissingDataError, match="no object below this prefix"):
+        open_run("s3://runs/there/trial-1")  # begins like trial-10
+    with pytest.raises(MissingDataError, match="there is no bucket nowhere"):
+        open_run("s3://nowhere/run")
+
+
+def test_without_credentials(s3: Proxy, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    for name in ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    with pytest.raises(DataAccessError, match="no AWS credentials were found"):
+        open_run("s3://runs/x")
+
+
+def test_a_single_object(s3: Proxy, upload: Upload, tmp_path: Path) -> None:
+    file = tmp_path / "1591160699.algo-1.json"
+    file.write_text(
+        '{"Type":"cpu","Name":"cpu0","Dimension":"CPUUtilization","Value":1,"NodeId":"algo-1","Timestamp":1591160700}\n'
+    )
+    uri = upload(file, "one/1591160699.algo-1.json")
+    outcome = evaluate(uri, ["OverallSystemUsage"]).outcomes[0]
+    assert (outcome.status, outcome.coverage.points) == ("clean", 1)
+
+
+def test_the_command_takes_s3(
+    s3: Proxy, upload: Upload, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    uri = upload(small(tmp_path / "trial", steps=3), "cli/trial")
+    with pytest.raises(SystemExit) as done:
+        main(["run", uri, "--rule", "VanishingGradient"])
+    assert done.value.code == 1
+    assert uri in capsys.readouterr().out
+
+
+def test_shared_samples_are_judged_alike(s3: Proxy, upload: Upload, shared_data: Path) -> None:
+    samples = [*(shared_data / "trials").iterdir(), *(shared_data / "profiler").iterdir()]
+    for sample in samples:
+        if sample.suffix == ".md" or not (
+            sample.is_file() or any(path.is_file() for path in sample.rglob("*"))
+        ):
+            continue
+        if sample.is_dir() and sum(1 for _ in sample.rglob("*")) > 250:
+            continue  # nothing that the others do not show, and slow to put
+        uri = upload(sample, f"shared/{sample.name}")
+        try:
+            expected = verdicts(evaluate(sample), str(sample))
+        except MissingDataError:
+            continue
+        assert verdicts(evaluate(uri), uri) == expected, sample.name
+
+
+@pytest.mark.parametrize("uri", ["s3://", "s3:///x"])
+def test_a_bucket_is_needed(uri: str) -> None:
+    with pytest.raises(ConfigError, match="no bucket"):
+        open_storage(uri)
+
+
+def test_names_cannot_leave_the_prefix() -> None:
+    storage: Storage = S3Storage("s3://bucket/run", {"a": 1})
+    for name in ("../x", "/x", "", "a/../../x"):
+        with pytest.raises(Exception, match="leads out of the prefix"):
+            storage.open(name)
+    file: File = storage.open("a")
+    assert file.name == "a"
