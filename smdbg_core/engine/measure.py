@@ -29,14 +29,27 @@ from smdbg_core.runs.trial import Damage, RecordError
 from smdbg_core.runs.trial.dtypes import STORED_AS, widened
 from smdbg_core.runs.trial.event_file import EventFileReader
 from smdbg_core.runs.trial.payload import Payload, locate
+from smdbg_core.runs.trial.records import START
 from smdbg_core.runs.views import Comparison, Failed, Measurement
 from smdbg_core.stats import BLOCK, FusedPass, fused, fused_segments, lookup
 from smdbg_core.storage import File, Storage, open_storage
 
-__all__ = ["Measured", "measure"]
+__all__ = ["Measured", "MeasuredFile", "measure"]
 
-Measured: TypeAlias = list[tuple[list[Measurement | None], list[Damage]]]
-"""For each task, its measurements (`None` for a damaged record) and the damage that was met."""
+
+class MeasuredFile(NamedTuple):
+    """What came of one task."""
+
+    measurements: list[Measurement | None]
+    """`None` for a damaged record."""
+
+    damage: list[Damage]
+    start: bytes
+    """The first bytes of the file, with the time when it was written; empty where they are not at hand."""
+
+
+Measured: TypeAlias = list[MeasuredFile]
+"""One for each task."""
 
 _SMALL = 2**15
 """Tensors of up to this many bytes are joined with others."""
@@ -106,10 +119,13 @@ class _Measuring:
         for number, task in enumerate(self._tasks):
             measurements: list[Measurement | None] = [None] * len(task.items)
             damage: list[Damage] = []
-            self._results.append((measurements, damage))
+            self._results.append(MeasuredFile(measurements, damage, b""))
             try:
                 with _storage(task.uri).open(task.event_file) as file:
                     self._measure_file(number, task, file)
+                    if file.holds(0, START):
+                        start = file.read(0, START)
+                        self._results[number] = MeasuredFile(measurements, damage, start)
             except DataError as error:
                 damage.append(damage_of(error, task.event_file).damage)
             except OSError as error:
@@ -118,7 +134,7 @@ class _Measuring:
         return self._results
 
     def _measure_file(self, number: int, task: FileTask, file: File) -> None:
-        measurements, damage = self._results[number]
+        measurements, damage, _ = self._results[number]
         spans = [span for item in task.items for _, span in item.reductions]
         file.expect([*(span for _, span in task.records), *spans])
         data, payloads = _reader(task.uri).locate(file, task.records)
@@ -187,7 +203,7 @@ class _Measuring:
             rows = iter(fused_segments(values, joined.sizes, names))
             place = names.index("non_finite")
             for task, group in joined.groups:
-                measurements = self._results[task][0]
+                measurements = self._results[task].measurements
                 for (index, shape, dtype), row in zip(group.places, rows, strict=False):
                     measurements[index] = Measurement(shape, dtype, int(row[place]), row)
 

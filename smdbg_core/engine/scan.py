@@ -120,8 +120,8 @@ class Scan:
             for file, plan in planned:
                 measurements: list[Measurement | None] = []
                 if plan.measured:
-                    found, damage = next(results)
-                    measurements = found
+                    measurements, damage, start = next(results)
                     self.damage += damage
+                    self._trial.note_start(file, start)
                 scanned.append(ScannedFile(file, plan, measurements))
             yield step, scanned

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache, partial
@@ -42,6 +42,52 @@ class _Content(NamedTuple):
     data: bytes
     size: int
     """Of the whole object."""
+
+
+class _Recent:
+    """What was fetched a moment ago: measuring and judging read the same files, one after the other."""
+
+    def __init__(self) -> None:
+        self._contents: OrderedDict[str, _Content] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def get(self, place: str, start: int, end: int | None) -> _Content | None:
+        """A content that holds this part."""
+        with self._lock:
+            content = self._contents.get(place)
+            if content is None:
+                return None
+            self._contents.move_to_end(place)
+        stop = content.size if end is None else min(end, content.size)
+        held = content.start <= start and stop <= content.start + len(content.data)
+        return content if held else None
+
+    def put(self, place: str, content: _Content) -> None:
+        """Keep a content; the oldest ones make room."""
+        if len(content.data) > _RECENT_BYTES // 4:
+            return
+        with self._lock:
+            self._drop(place)
+            self._contents[place] = content
+            self._bytes += len(content.data)
+            while self._bytes > _RECENT_BYTES:
+                self._drop(next(iter(self._contents)))
+
+    def forget(self, prefix: str) -> None:
+        """Drop what lies below a prefix: it is read anew, and may have changed."""
+        with self._lock:
+            for place in [place for place in self._contents if place.startswith(prefix)]:
+                self._drop(place)
+
+    def _drop(self, place: str) -> None:
+        content = self._contents.pop(place, None)
+        if content is not None:
+            self._bytes -= len(content.data)
+
+
+_RECENT_BYTES: Final = 1 << 26
+_RECENT = _Recent()
 
 
 class _BeyondEndError(Exception):
@@ -98,7 +144,7 @@ class S3File:
         if not length:
             return b""
         if not self.holds(offset, length):
-            return self._fetch(offset, offset + length).data
+            content = self._fetch(offset, offset + length)
         begin = offset - content.start
         return content.data[begin : begin + length]
 
@@ -213,6 +259,7 @@ class S3Storage:
 
     def _list(self) -> dict[str, int]:
         """Sizes by name; the prefix itself, where it is an object, has the empty name."""
+        _RECENT.forget(self.uri)
         found: dict[str, int] = {}
         token: str | None = None
         while True:
@@ -248,12 +295,16 @@ class S3Storage:
             return _Content(0, data, len(data))
 
         where = f"s3://{self._bucket}/{key}"
-        try:
-            return self._call("GetObject", "s3:GetObject", where, get)
-        except _BeyondEndError:
-            # The object is shorter than its index says; what is wrong with it is for the reader to tell.
-            options.pop("Range")
-            return self._call("GetObject", "s3:GetObject", where, get)
+        content = _RECENT.get(where, start, end)
+        if content is None:
+            try:
+                content = self._call("GetObject", "s3:GetObject", where, get)
+            except _BeyondEndError:
+                # The object is shorter than its index says; what is wrong with it is for the reader to tell.
+                options.pop("Range")
+                content = self._call("GetObject", "s3:GetObject", where, get)
+            _RECENT.put(where, content)
+        return content
 
     def _call(self, call: str, permission: str, where: str, request: Callable[[], _T]) -> _T:
         """Make a request, again where that may help; failures are named."""

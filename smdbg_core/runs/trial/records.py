@@ -18,6 +18,7 @@ __all__ = [
     "CONSTANT_FOOTER",
     "FOOTER",
     "HEADER",
+    "START",
     "check_footer",
     "check_header",
     "header",
@@ -27,6 +28,9 @@ __all__ = [
 ]
 
 HEADER: Final = 12
+START: Final = HEADER + 9
+"""Bytes at the beginning of an event file up to the end of its wall time."""
+
 FOOTER: Final = 4
 CONSTANT_FOOTER: Final = b"\xb3\xc0\x2d\x06"
 """Masked CRC-32C of the text `0x12345678`, little-endian."""

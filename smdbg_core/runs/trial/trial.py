@@ -16,7 +16,7 @@ from smdbg_core.runs.trial.collections import Collection, CollectionReader
 from smdbg_core.runs.trial.event_file import EventFileReader, Record
 from smdbg_core.runs.trial.index import IndexReader, Layout, StepFile
 from smdbg_core.runs.trial.modes import Mode
-from smdbg_core.runs.trial.records import HEADER
+from smdbg_core.runs.trial.records import HEADER, START
 from smdbg_core.runs.trial.tensor import Tensor
 from smdbg_core.spelling import nearest
 from smdbg_core.storage import Storage, open_storage
@@ -24,6 +24,7 @@ from smdbg_core.storage import Storage, open_storage
 __all__ = ["Trial", "open_trial", "read_trial"]
 
 _END_MARKER = "training_job_end.ts"
+_STARTS = 1024
 _INDEX_NAME = re.compile(r"(\d{1,18})_.+\.(?:json|csv)", re.DOTALL)
 
 
@@ -68,6 +69,7 @@ class Trial:
         self._steps = sorted(self._files)
         self._names: dict[str, None] | None = None
         self._wall_times: dict[int, float | None] = {}
+        self._starts: dict[str, bytes] = {}
 
     def __repr__(self) -> str:
         return f"<Trial {self.uri}: {len(self._steps)} steps, {len(self.tensor_names())} tensors>"
@@ -171,6 +173,13 @@ class Trial:
             raise MissingDataError(self.uri, f"no tensor {name!r}{nearest(name, self.tensor_names())}")
         return Tensor(self, name)
 
+    def note_start(self, file: StepFile, start: bytes) -> None:
+        """Remember the first bytes of an event file, which have been read already."""
+        if start and file.event_file is not None:
+            if len(self._starts) >= _STARTS:
+                self._starts.clear()
+            self._starts[file.event_file] = start
+
     def wall_time(self, step: int) -> float | None:
         """When a global step was written, in seconds since the epoch: the latest over its workers.
 
@@ -184,12 +193,17 @@ class Trial:
     def _written_at(self, file: StepFile) -> float | None:
         if file.event_file is None:
             return None
-        try:
-            with self.storage.open(file.event_file) as opened:
-                start = opened.read(HEADER, 9)
-        except DataError:
+        start = self._starts.get(file.event_file)
+        if start is None:
+            try:
+                with self.storage.open(file.event_file) as opened:
+                    opened.expect([(0, START)])
+                    start = opened.read(0, START)
+            except DataError:
+                return None
+        if len(start) < START or start[HEADER] != 0x09:
             return None
-        return float(struct.unpack_from("<d", start, 1)[0]) if len(start) == 9 and start[0] == 0x09 else None
+        return float(struct.unpack_from("<d", start, HEADER + 1)[0])
 
     def values(
         self, names: Iterable[str] | None = None, steps: Iterable[int] | None = None
