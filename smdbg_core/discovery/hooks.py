@@ -38,6 +38,7 @@ class _Core:
         self.ran = False
         self.result: tuple[Any, ...] = ()
         self.failure: BaseException | None = None
+        self.dispatched: object = None
 
     def _collect(self, produce: Callable[[], Iterable[Any]]) -> tuple[Any, ...]:
         self.ran = True
@@ -67,7 +68,13 @@ class _Core:
 
     @hookimpl(trylast=True)
     def smdbg_dispatch_action(self, action: Action, event: Event, dry_run: bool) -> ActionResult:
-        return action.dispatch(event, dry_run=dry_run)
+        self.ran = True
+        try:
+            self.dispatched = action.dispatch(event, dry_run=dry_run)
+        except (Exception, SystemExit) as error:
+            self.failure = error
+            raise
+        return self.dispatched
 
 
 class Hooks:
@@ -134,14 +141,42 @@ class Hooks:
         return self._first("smdbg_render_report", report=report, format=format)  # type: ignore[no-any-return]
 
     def dispatch_action(self, action: Action, event: Event, dry_run: bool) -> ActionResult:
-        """Carry out an action; a wrapper that fails means that nothing more is done.
+        """Carry out an action; a wrapper that fails before its yield means that nothing is sent.
+
+        A wrapper that fails after the action was carried out is named in `problems`, and the result kept.
 
         Raises:
             Veto: A wrapper stopped it.
             ActionError: The action failed.
-            PluginExecutionError: A wrapper failed.
+            PluginExecutionError: A wrapper failed, or returned something else than a result.
+            Exception: Whatever else the action raised.
         """
-        return self._first("smdbg_dispatch_action", action=action, event=event, dry_run=dry_run)  # type: ignore[no-any-return]
+        from smdbg_core.action import ActionResult
+
+        core = self._core
+        core.forget()
+        try:
+            result = self._first("smdbg_dispatch_action", action=action, event=event, dry_run=dry_run)
+        except (SmdbgError, Exception, SystemExit) as error:
+            if core.failure is not None and error is not core.failure:
+                self.problems.append(f"a wrapper of smdbg_dispatch_action hid a failure: {_describe(error)}")
+                raise core.failure from None
+            if error is core.failure or not isinstance(core.dispatched, ActionResult):
+                raise
+            self.problems.append(f"{_describe(error)}; the action had been carried out")
+            return core.dispatched
+        if isinstance(result, ActionResult):
+            if core.ran or dry_run:
+                return result
+            return ActionResult(detail=f"rerouted by a plugin: {result.detail}", requests=result.requests)
+        if isinstance(core.dispatched, ActionResult):
+            self.problems.append(
+                f"a wrapper of smdbg_dispatch_action returned {type(result).__name__}: ignored"
+            )
+            return core.dispatched
+        owner = "the action" if core.ran else "a plugin"
+        message = f"{owner} returned {type(result).__name__}, not an ActionResult"
+        raise PluginExecutionError("smdbg_dispatch_action", message)
 
     def _first(self, hook: str, **arguments: Any) -> Any:
         try:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from smdbg_core.discovery.hooks import Hooks
 from smdbg_core.engine.artifacts import write_artifacts
+from smdbg_core.engine.dispatch import Watch
 from smdbg_core.engine.judge import Judge
 from smdbg_core.engine.plan import Plan, RulePlan
 from smdbg_core.engine.roster import RosterEntry
@@ -45,6 +46,7 @@ class Evaluation:
         hooks: Hooks,
         cap: int,
         on_finding: Callable[[str, Finding], None] | None,
+        watch: Callable[[RosterEntry], Watch | None] = lambda _: None,
     ) -> None:
         self.warnings: list[str] = []
         self._run = run
@@ -70,9 +72,8 @@ class Evaluation:
                 )
                 continue
             identity = entry.rule_name, entry.plugin
-            self._judges.append(
-                Judge(entry.name, identity, plan, run, others, hooks, cap=cap, on_finding=on_finding)
-            )
+            options: dict[str, Any] = {"cap": cap, "on_finding": on_finding, "watch": watch(entry)}
+            self._judges.append(Judge(entry.name, identity, plan, run, others, hooks, **options))
         self._judges_by_name = {judge.name: judge for judge in self._judges}
         hooks.notify("smdbg_run_started", run=run, rules=tuple(judge.rule for judge in self._judges))
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from smdbg_core.discovery.hooks import Hooks
+from smdbg_core.engine.dispatch import Watch
 from smdbg_core.engine.plan import RulePlan
 from smdbg_core.errors import ConfigError, Veto
 from smdbg_core.findings import Artifact, Finding
@@ -33,6 +34,7 @@ class Judge:
         hooks: The plugins around it.
         cap: How many findings are kept.
         on_finding: Told each finding at once.
+        watch: Told what every step came to; it dispatches the rule's actions.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class Judge:
         *,
         cap: int = 100,
         on_finding: Callable[[str, Finding], None] | None = None,
+        watch: Watch | None = None,
     ) -> None:
         self.name = name
         self.plan = plan
@@ -59,6 +62,7 @@ class Judge:
         self._rule_name, self._plugin = identity
         self._hooks = hooks
         self._on_finding = on_finding
+        self._watch = watch
         self._error: tuple[str, str] | None = None
         self._seen_modes = [set[str]() for _ in plan.reads]
 
@@ -80,7 +84,7 @@ class Judge:
         found = self._guard(lambda: self._hooks.evaluate(self.rule, view, self.run), f"at step {point.step}")
         if self.tally.points > points or found:
             self.tally.steps.add(point.step)
-        return self._record(found or ())
+        return self._record(found or (), judged=self.tally.points > points)
 
     def _preferred(
         self, point: Point, groups: Mapping[str, Sequence[TensorView]]
@@ -104,17 +108,19 @@ class Judge:
             found = self._guard(lambda: self._hooks.finish(self.rule, self.run), "at the end")
             self._record(found or ())
 
-    def _record(self, found: Iterable[Finding | Artifact]) -> bool:
-        fired = False
+    def _record(self, found: Iterable[Finding | Artifact], *, judged: bool = False) -> bool:
+        findings = []
         for one in found:
             if isinstance(one, Artifact):
                 self.artifacts.append(one)
                 continue
-            fired = True
+            findings.append(one)
             self.tally.record(one)
             if self._on_finding is not None:
                 self._on_finding(self.name, one)
-        return fired
+        if self._watch is not None:
+            self._watch.judged(findings, clear=judged and not self.tally.has_open)
+        return bool(findings)
 
     def _guard(self, call: Callable[[], Any], where: str) -> Any:
         """Call into the rule; what it raises ends this rule only."""

@@ -1,0 +1,331 @@
+"""Dispatch: from findings to events, and from events to actions, each once.
+
+A rule that begins to fire is one event, however many findings follow; it is dispatched at once, so
+that an action can still do something about the job. The journal remembers what was sent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from smdbg_core.action import ActionResult, Event
+from smdbg_core.discovery.hooks import Hooks
+from smdbg_core.engine.action_roster import ActionEntry
+from smdbg_core.engine.journal import Journal, JournalRow, JournalStatus
+from smdbg_core.errors import ActionError, DataError, PluginExecutionError, UnknownOutcomeError, Veto
+from smdbg_core.findings import Finding
+from smdbg_core.outcomes import ActionRecord, ActionStatus
+
+__all__ = ["Dispatcher", "Watch", "event_id"]
+
+_HOUR = 3600.0
+_LONGEST_DETAIL = 2000
+
+
+class _Delivery(NamedTuple):
+    """What became of one event at one action."""
+
+    status: ActionStatus
+    detail: str
+    requests: Sequence[dict[str, Any]] = ()
+
+
+@dataclass
+class _Notice:
+    """An event, and what its actions made of it."""
+
+    event: Event
+    count: int
+    deliveries: list[tuple[ActionEntry, _Delivery]] = field(default_factory=list)
+
+
+class Dispatcher:
+    """Everything that is dispatched in one evaluation.
+
+    Args:
+        hooks: The plugins around each dispatch.
+        run: URI of the run.
+        job_name: SageMaker's name of the training job, if it is known.
+        state: Folder of the journal; it is made when something is dispatched. `None` for one in memory.
+        dry_run: Say what would be sent; send nothing and write nothing.
+
+    Attributes:
+        warnings: What users should know.
+    """
+
+    def __init__(
+        self,
+        hooks: Hooks,
+        run: str,
+        *,
+        job_name: str | None = None,
+        state: Path | None = None,
+        dry_run: bool = False,
+    ) -> None:
+        self.warnings: list[str] = []
+        self.run = run
+        self.job_name = job_name
+        self._hooks = hooks
+        self._state = state
+        self._dry_run = dry_run
+        self._journal: Journal | None = None
+        self._notices: list[_Notice] = []
+
+    def watch(
+        self, name: str, rule: str, plugin: str, severity: str, entries: Sequence[ActionEntry]
+    ) -> Watch | None:
+        """A watch over one rule instance, `None` if it has no actions."""
+        return Watch(self, name, rule, plugin, severity, entries) if entries else None
+
+    def notify(self, event: Event, entries: Sequence[ActionEntry]) -> _Notice:
+        """Dispatch an event with those actions that want to know of it."""
+        notice = _Notice(event, event.count)
+        self._notices.append(notice)
+        for entry in entries:
+            if event.state in entry.action.states:
+                notice.deliveries.append((entry, self.deliver(entry, event)))
+        return notice
+
+    def deliver(self, entry: ActionEntry, event: Event, *, again: bool = False) -> _Delivery:
+        """Carry out one action for one event, unless the journal says that this was done.
+
+        Args:
+            entry: The action.
+            event: What happened.
+            again: Somebody asked for a repetition: neither an unknown outcome nor a limit is in the way.
+        """
+        journal = self._opened()
+        with journal.claim(event.id, entry.name):
+            try:
+                row = journal.find(event.id, entry.name)
+                settled = None if row is None else self._settled(row, entry, again)
+                if settled is None and row is None:
+                    settled = self._held_back(entry, event)
+                if settled is not None:
+                    return settled
+                if row is not None:
+                    event = row.recorded_event
+                journal.begin(event, entry)
+            except DataError as error:
+                self._without(error)
+            delivery = self._call(entry, event)
+            status: JournalStatus = "sent"
+            if delivery.status == "failed" or delivery.status == "unknown" or delivery.status == "vetoed":
+                status = delivery.status
+            try:
+                self._opened().settle(event.id, entry.name, status, delivery.detail)
+            except DataError as error:
+                self._without(error)
+            return delivery
+
+    def _settled(self, row: JournalRow, entry: ActionEntry, again: bool) -> _Delivery | None:
+        """What an earlier evaluation left to say, `None` if it is to be dispatched again."""
+        if row.status == "sent":
+            return _Delivery("already_sent", row.detail)
+        if row.status == "suppressed" and not again:
+            return _Delivery("suppressed", row.detail)
+        if row.status in ("in_flight", "unknown") and not (again or entry.action.retry_unknown):
+            detail = row.detail
+            if row.status == "in_flight":
+                detail = (
+                    "an earlier dispatch was interrupted, and nothing tells whether it took effect; "
+                    f"`smdbg journal retry {row.event[:12]}` repeats it"
+                )
+                self._opened().settle(row.event, row.action, "unknown", detail)
+            return _Delivery("unknown", detail)
+        return None
+
+    def _held_back(self, entry: ActionEntry, event: Event) -> _Delivery | None:
+        """What a rate limit says against a new event."""
+        journal, action, now = self._opened(), entry.action, time.time()
+        detail = ""
+        last = journal.last_attempt(entry.name, event.run, event.name, event.state)
+        if last is not None and 0 <= now - last < action.min_interval:
+            detail = f"this rule's last notice is less than min_interval={action.min_interval:g} s old"
+        elif action.max_per_hour is not None:
+            sent = journal.sent_since(entry.name, now - _HOUR)
+            if sent >= action.max_per_hour:
+                detail = f"{sent} notices went out within an hour; max_per_hour={action.max_per_hour}"
+        if not detail:
+            return None
+        journal.begin(event, entry, "suppressed", detail)
+        return _Delivery("suppressed", detail)
+
+    def _call(self, entry: ActionEntry, event: Event) -> _Delivery:
+        """Dispatch through the hooks; whatever goes wrong is a result."""
+        try:
+            result: ActionResult = self._hooks.dispatch_action(entry.action, event, self._dry_run)
+        except Veto as veto:
+            return _Delivery("vetoed", _shortened(veto.reason))
+        except UnknownOutcomeError as error:
+            return _Delivery("unknown", _shortened(str(error)))
+        except (ActionError, PluginExecutionError) as error:
+            return _Delivery("failed", _shortened(str(error)))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - isolation: the finding must not be lost
+            return _Delivery("failed", _shortened(f"{entry.plugin}: {type(error).__name__}: {error}"))
+        return _Delivery("dry_run" if self._dry_run else "sent", _shortened(result.detail), result.requests)
+
+    def _opened(self) -> Journal:
+        if self._journal is not None:
+            return self._journal
+        try:
+            self._journal = Journal(self._state, copy=self._dry_run)
+        except DataError as error:
+            return self._without(error)
+        return self._journal
+
+    def _without(self, error: DataError) -> Journal:
+        """Go on with a journal in memory: an alert is worth more than the memory of it."""
+        if self._journal is not None:
+            self._journal.close()
+        self._journal = Journal(None)
+        self.warnings.append(
+            f"{error}; actions are dispatched all the same, and a rerun dispatches them again"
+        )
+        return self._journal
+
+    def records(self) -> list[ActionRecord]:
+        """What became of every event at every action; what a limit held back is one record for each rule."""
+        records: list[ActionRecord] = []
+        suppressed: dict[tuple[str, str, str], tuple[int, int]] = {}
+        for notice in self._notices:
+            for entry, delivery in notice.deliveries:
+                key = entry.name, notice.event.name, notice.event.state
+                if delivery.status == "suppressed" and key in suppressed:
+                    index, number = suppressed[key]
+                    first, number = records[index], number + 1
+                    detail = f"{number} notices were held back: {delivery.detail}"
+                    count = first.count + notice.count
+                    records[index] = _record(entry, notice.event, delivery._replace(detail=detail), count)
+                    suppressed[key] = index, number
+                    continue
+                if delivery.status == "suppressed":
+                    suppressed[key] = len(records), 1
+                records.append(_record(entry, notice.event, delivery, notice.count))
+        return records
+
+    def close(self) -> None:
+        """Write how many findings each notice stands for, and close the journal."""
+        if self._journal is None:
+            return
+        try:
+            for notice in self._notices:
+                for entry, _ in notice.deliveries:
+                    self._journal.count(notice.event.id, entry.name, notice.count)
+        except DataError as error:
+            self.warnings.append(str(error))
+        finally:
+            self._journal.close()
+            self._journal = None
+
+
+class Watch:
+    """The state of one rule instance, as its actions are to see it.
+
+    Args:
+        dispatcher: What dispatches its events.
+        name: Name of the instance.
+        rule: Name of the rule.
+        plugin: Identity of the rule's plugin.
+        severity: Severity of the rule.
+        entries: Its actions.
+    """
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        name: str,
+        rule: str,
+        plugin: str,
+        severity: str,
+        entries: Sequence[ActionEntry],
+    ) -> None:
+        self._dispatcher = dispatcher
+        self._identity = {"name": name, "rule": rule, "plugin": plugin, "severity": severity}
+        self._entries = entries
+        self._fired: _Notice | None = None
+
+    def judged(self, findings: Sequence[Finding], *, clear: bool) -> None:
+        """Take note of what was found at one step or in one window.
+
+        Args:
+            findings: What was found, in order.
+            clear: Whether something was judged, and no episode is open any more.
+        """
+        if findings and self._fired is None:
+            self._fired = self._dispatch("fired", findings[0], len(findings), _place(findings[0]))
+        elif findings and self._fired is not None:
+            self._fired.count += len(findings)
+        elif clear and self._fired is not None:
+            fired, self._fired = self._fired, None
+            self._dispatch("cleared", fired.event.finding, fired.count, [fired.event.id])
+
+    def _dispatch(
+        self, state: Literal["fired", "cleared"], finding: Finding | None, count: int, place: list[Any]
+    ) -> _Notice:
+        dispatcher = self._dispatcher
+        event = Event(
+            id=event_id(dispatcher.run, self._identity["name"], state, place),
+            run=dispatcher.run,
+            job_name=dispatcher.job_name,
+            state=state,
+            finding=finding,
+            count=count,
+            time=time.time(),
+            **self._identity,
+        )
+        return dispatcher.notify(event, self._entries)
+
+
+def event_id(run: str, name: str, state: str, place: Sequence[Any]) -> str:
+    """The id of a change of state: the same whenever the same run is judged again.
+
+    Args:
+        run: URI of the run; a local path counts as the absolute path that it is.
+        name: Name of the rule's instance.
+        state: `fired` or `cleared`.
+        place: What tells this change from others of the same rule.
+    """
+    where = run if "://" in run else str(Path(run).resolve())
+    text = json.dumps([where, name, state, list(place)], ensure_ascii=False)
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
+
+
+def _place(finding: Finding) -> list[Any]:
+    """Where the first finding lies, and its value: a run that was recorded anew is another one."""
+    value = None if finding.value is None else repr(finding.value)
+    return [
+        finding.subject,
+        finding.worker,
+        finding.node,
+        finding.step,
+        finding.mode,
+        finding.window_start_us,
+        finding.statistic,
+        value,
+    ]
+
+
+def _record(entry: ActionEntry, event: Event, delivery: _Delivery, count: int) -> ActionRecord:
+    return ActionRecord(
+        action=entry.type,
+        name=entry.name,
+        plugin=entry.plugin,
+        rule=event.name,
+        event=event.id,
+        state=event.state,
+        status=delivery.status,
+        count=count,
+        detail=delivery.detail,
+        requests=list(delivery.requests),
+    )
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_DETAIL else text[: _LONGEST_DETAIL - 3] + "..."
