@@ -72,10 +72,8 @@ def make_client(service: str, region: str | None = None) -> Any:
     try:
         return boto3.session.Session().client(service, region_name=region, config=config)
     except (BotoCoreError, ValueError) as error:
-        message = (
-            f"no client for {service}: {error} Region, profile and endpoint come from the AWS SDK's chain: \
-AWS_DEFAULT_REGION, AWS_PROFILE, AWS_ENDPOINT_URL, ~/.aws/config."
-        )
+        chain = "AWS_DEFAULT_REGION, AWS_PROFILE, AWS_ENDPOINT_URL, ~/.aws/config"
+        message = f"no client for {service}: {error} The AWS SDK looks for its settings in {chain}"
         raise ActionError(message) from error
 
 
@@ -141,9 +139,8 @@ def _explained(client: Any, operation: str, error: Any, attempts: int) -> AwsErr
     times = f" ({attempts} attempts)" if attempts > 1 else ""
     if code in _DENIED:
         permission = f"{client.meta.service_model.signing_name}:{name}"
-        message = (
-            f"{service} {name}: permission {permission} is missing: {said}; `smdbg explain` prints the policy"
-        )
+        missing = f"permission {permission} is missing ({code}: {said})"
+        message = f"{service} {name}: {missing}; `smdbg explain` prints the policy that the action needs"
         return AwsError(message, code, denied=True)
     return AwsError(f"{service} {name}: {code}{times}: {said}", code)
 

@@ -59,8 +59,6 @@ class SMS(TopicAction):
                 raise
             return "whether the number has opted out is not known: " + str(error)
         if answer.get("isOptedOut"):
-            message = (
-                f"nothing was sent: {self.phone_number} has opted out of messages; its owner can opt in again"
-            )
+            message = f"nothing was sent: {self.phone_number} has opted out; its owner can opt in again"
             raise ActionError(message)
         return ""

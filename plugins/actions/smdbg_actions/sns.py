@@ -15,6 +15,7 @@ __all__ = ["TopicAction", "topic_policy"]
 
 _ARN = r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,256}"
 _PENDING = ("pendingconfirmation", "pending confirmation")
+_DELAY = "up to 15 minutes"
 _LONGEST_SUBJECT = 99
 
 
@@ -119,14 +120,15 @@ class TopicAction(Action):
             answer = call(client, "subscribe", TopicArn=topic, **self._subscription_arguments())
             if str(answer.get("SubscriptionArn", "")).lower() in _PENDING:
                 raise self._unconfirmed("AWS has just sent a request to confirm it")
-            return "the subscription is new: until its filter takes effect, up to 15 minutes, messages may be lost"
+            return f"the subscription is new: messages may be lost until its filter works, {_DELAY}"
         if arn.lower() in _PENDING:
             raise self._unconfirmed("its owner has not confirmed it")
         return self._repair(client, arn)
 
     def _subscription(self, client: Any, topic: str) -> str | None:
         """ARN of the recipient's subscription, from all pages."""
-        arguments, tokens = {"TopicArn": topic}, set[str]()
+        arguments: dict[str, Any] = {"TopicArn": topic}
+        tokens: set[str] = set()
         while True:
             page = call(client, "list_subscriptions_by_topic", **arguments)
             for one in page.get("Subscriptions", ()):
@@ -134,8 +136,10 @@ class TopicAction(Action):
                 if mine and one["SubscriptionArn"].lower() != "deleted":
                     return str(one["SubscriptionArn"])
             token = page.get("NextToken")
-            if not token or token in tokens:
+            if not token:
                 return None
+            if token in tokens:
+                raise ActionError(f"SNS gave the page {token!r} twice: the list cannot be trusted")
             tokens.add(token)
             arguments["NextToken"] = token
 
@@ -144,12 +148,15 @@ class TopicAction(Action):
         attributes = call(client, "get_subscription_attributes", SubscriptionArn=arn)["Attributes"]
         repaired = ""
         if attributes.get("FilterPolicyScope", "MessageAttributes") != "MessageAttributes":
-            scope = {"AttributeName": "FilterPolicyScope", "AttributeValue": "MessageAttributes"}
+            scope: dict[str, Any] = {
+                "AttributeName": "FilterPolicyScope",
+                "AttributeValue": "MessageAttributes",
+            }
             call(client, "set_subscription_attributes", SubscriptionArn=arn, **scope)
         if not self._passes(attributes.get("FilterPolicy")):
-            wanted = {"AttributeName": "FilterPolicy", "AttributeValue": self._filter()}
+            wanted: dict[str, Any] = {"AttributeName": "FilterPolicy", "AttributeValue": self._filter()}
             call(client, "set_subscription_attributes", SubscriptionArn=arn, **wanted)
-            repaired = "the subscription had another filter, which was set right; that takes up to 15 minutes"
+            repaired = f"the subscription had another filter, which was set right; that takes {_DELAY}"
         return repaired
 
     def _passes(self, policy: str | None) -> bool:
@@ -195,9 +202,7 @@ class TopicAction(Action):
             {"service": "sns", "operation": operation, "arguments": arguments}
             for operation, arguments in calls
         ]
-        for request in requests:
-            if request["operation"] == "Subscribe":
-                request["if"] = "the recipient is not subscribed"
+        requests[-2]["if"] = "the recipient is not subscribed"
         return ActionResult(detail=f"would publish to {self.recipient}", requests=requests)
 
 

@@ -50,7 +50,7 @@ class StopTraining(Action):
             ge=0,
             le=600,
             unit="seconds",
-            description="How long the job may take to begin stopping.",
+            description="How long stopping may take to begin.",
             local=True,
         ),
     ] = 30.0
@@ -101,12 +101,7 @@ class StopTraining(Action):
         """Names of the jobs that are meant, from all pages, each once."""
         seen: set[str] = set()
         tokens: set[str] = set()
-        arguments = {
-            "NameContains": wanted,
-            "SortBy": "CreationTime",
-            "SortOrder": "Descending",
-            **conditions,
-        }
+        arguments = _search(wanted) | conditions
         while True:
             page = call(client, "list_training_jobs", **arguments)
             for summary in page.get("TrainingJobSummaries", ()):
@@ -117,8 +112,10 @@ class StopTraining(Action):
                     seen.add(name)
                     yield name
             token = page.get("NextToken")
-            if not token or token in tokens:
+            if not token:
                 return
+            if token in tokens:
+                raise ActionError(f"SageMaker gave the page {token!r} twice: the list cannot be trusted")
             tokens.add(token)
             arguments["NextToken"] = token
 
@@ -154,8 +151,8 @@ class StopTraining(Action):
                 return status
             if time.monotonic() + wait > deadline:
                 message = (
-                    f"StopTrainingJob was accepted for {name}, but after {self.verify_seconds:g} s the job is "
-                    f"still {status}: look at it in the console, or raise verify_seconds"
+                    f"StopTrainingJob was accepted for {name}, but after {self.verify_seconds:g} s "
+                    f"it is still {status}: look at it in the console, or raise verify_seconds"
                 )
                 raise ActionError(message)
             time.sleep(wait)
@@ -165,24 +162,19 @@ class StopTraining(Action):
         return str(call(client, "describe_training_job", TrainingJobName=name)["TrainingJobStatus"])
 
 
+def _search(wanted: str) -> dict[str, Any]:
+    return {"NameContains": wanted, "SortBy": "CreationTime", "SortOrder": "Descending"}
+
+
 def _plan(wanted: str, exact: bool) -> ActionResult:
     """What a dry run shows."""
-    find = {
-        "NameContains": wanted,
-        "SortBy": "CreationTime",
-        "SortOrder": "Descending",
-        "StatusEquals": "InProgress",
-    }
     target = f"(the one job named {wanted})" if exact else f"(the one job that begins with {wanted})"
-    requests: list[dict[str, Any]] = [
-        {"service": "sagemaker", "operation": "ListTrainingJobs", "arguments": find},
-        {"service": "sagemaker", "operation": "StopTrainingJob", "arguments": {"TrainingJobName": target}},
-        {
-            "service": "sagemaker",
-            "operation": "DescribeTrainingJob",
-            "arguments": {"TrainingJobName": target},
-        },
-    ]
+    calls = (
+        ("ListTrainingJobs", _search(wanted) | {"StatusEquals": "InProgress"}),
+        ("StopTrainingJob", {"TrainingJobName": target}),
+        ("DescribeTrainingJob", {"TrainingJobName": target}),
+    )
+    requests = [{"service": "sagemaker", "operation": name, "arguments": given} for name, given in calls]
     rule = f"the job in progress named {wanted}"
     if not exact:
         rule += ", or else the only one whose name begins so"
