@@ -69,7 +69,7 @@ class Dispatcher:
         dry_run: bool = False,
     ) -> None:
         self.warnings: list[str] = []
-        self.run = run
+        self.run = run if "://" in run else str(Path(run).resolve())  # receivers are elsewhere
         self.job_name = job_name
         self._hooks = hooks
         self._state = state
@@ -287,13 +287,12 @@ def event_id(run: str, name: str, state: str, place: Sequence[Any]) -> str:
     """The id of a change of state: the same whenever the same run is judged again.
 
     Args:
-        run: URI of the run; a local path counts as the absolute path that it is.
+        run: URI of the run, or its absolute path.
         name: Name of the rule's instance.
         state: `fired` or `cleared`.
         place: What tells this change from others of the same rule.
     """
-    where = run if "://" in run else str(Path(run).resolve())
-    text = json.dumps([where, name, state, list(place)], ensure_ascii=False)
+    text = json.dumps([run, name, state, list(place)], ensure_ascii=False)
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 from abc import abstractmethod
 from collections.abc import Mapping
+from contextlib import closing
 from typing import Annotated, Any, ClassVar
 
 from smdbg_actions.aws import call, make_client
@@ -86,12 +86,12 @@ class TopicAction(Action):
         """Publish the message to the recipient alone."""
         if dry_run:
             return self._plan(event)
-        client, topic = self._open()
-        remarks = [self.check_recipient(client), self._subscribe(client, topic)]
-        publication = call(
-            client, "publish", repeatable=False, TopicArn=topic, **self.message(event), **self._addressed()
-        )
-        sent = f"published to {self.recipient} as message {publication['MessageId']}"
+        with closing(self._client()) as client:
+            topic = self._topic_arn(client)
+            remarks = [self.check_recipient(client), self._subscribe(client, topic)]
+            message = self.message(event) | self._addressed()
+            answer = call(client, "publish", repeatable=False, TopicArn=topic, **message)
+        sent = f"published to {self.recipient} as message {answer['MessageId']}"
         return ActionResult(detail="; ".join([sent, *filter(None, remarks)]))
 
     def subscribe(self) -> str:
@@ -103,15 +103,20 @@ class TopicAction(Action):
         Raises:
             ActionError: It is not confirmed yet, or it cannot be made.
         """
-        client, topic = self._open()
-        return self._subscribe(client, topic) or f"{self.recipient} is subscribed"
+        with closing(self._client()) as client:
+            remark = self._subscribe(client, self._topic_arn(client))
+        return remark or f"{self.recipient} is subscribed"
 
-    def _open(self) -> tuple[Any, str]:
-        """A client, and the ARN of the topic."""
-        if re.fullmatch(_ARN, self.topic):
-            return make_client("sns", self.topic.split(":")[3]), self.topic
-        client = make_client("sns")
-        return client, str(call(client, "create_topic", Name=self.topic)["TopicArn"])
+    def _client(self) -> Any:
+        """A client for the region of the topic's ARN, or else the one of the SDK's chain."""
+        return make_client("sns", self.topic.split(":")[3] if self._by_arn else None)
+
+    @property
+    def _by_arn(self) -> bool:
+        return self.topic.startswith("arn:")
+
+    def _topic_arn(self, client: Any) -> str:
+        return self.topic if self._by_arn else str(call(client, "create_topic", Name=self.topic)["TopicArn"])
 
     def _subscribe(self, client: Any, topic: str) -> str:
         """See to a confirmed subscription with the right filter; what is to be said about it."""
@@ -190,10 +195,9 @@ class TopicAction(Action):
 
     def _plan(self, event: Event) -> ActionResult:
         """What a dry run shows."""
-        by_arn = self.topic.startswith("arn:")
-        topic = {"TopicArn": self.topic if by_arn else f"(the ARN of {self.topic})"}
-        calls: list[tuple[str, dict[str, Any]]] = [] if by_arn else [("CreateTopic", {"Name": self.topic})]
-        calls += [
+        topic = {"TopicArn": self.topic if self._by_arn else f"(the ARN of {self.topic})"}
+        calls: list[tuple[str, dict[str, Any]]] = [
+            *([] if self._by_arn else [("CreateTopic", {"Name": self.topic})]),
             ("ListSubscriptionsByTopic", topic),
             ("Subscribe", topic | self._subscription_arguments()),
             ("Publish", topic | self.message(event) | self._addressed()),

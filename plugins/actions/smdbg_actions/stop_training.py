@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar
 
@@ -66,18 +67,22 @@ class StopTraining(Action):
             raise ActionError(message)
         if dry_run:
             return _plan(wanted, exact=self.training_job_prefix is None)
-        client = make_client("sagemaker")
+        with closing(make_client("sagemaker")) as client:
+            return ActionResult(detail=self._stop(client, wanted, event))
+
+    def _stop(self, client: Any, wanted: str, event: Event) -> str:
         name = self._find(client, wanted)
         if name is None:
-            return ActionResult(detail=self._ended(client, wanted, event))
+            return self._ended(client, wanted, event)
         try:
             call(client, "stop_training_job", TrainingJobName=name)
         except AwsError as error:
+            # The job may have ended since it was found.
             status = None if error.denied else self._status(client, name)
             if status not in _ENDED:
                 raise
-            return ActionResult(detail=f"{name} needed no stop: it is {status}")
-        return ActionResult(detail=f"stopped {name}: it is {self._verify(client, name)}")
+            return f"{name} needed no stop: it is {status}"
+        return f"stopped {name}: it is {self._verify(client, name)}"
 
     def _find(self, client: Any, wanted: str) -> str | None:
         """The one job in progress that is meant, `None` if there is none.
