@@ -74,7 +74,7 @@ def _nothing(conversion: Conversion, value: Any) -> Any:
     if conversion.many:
         return ()
     if conversion.kind is str and value is not None and not conversion.choices:
-        return value
+        return _text(conversion, value)
     raise _Problem("value", "it needs a value (leave it out for the default)")
 
 

@@ -15,7 +15,7 @@ def _complaint(text: str) -> str | None:
     from email_validator import EmailNotValidError, validate_email
 
     try:
-        validate_email(text, check_deliverability=False, allow_smtputf8=False)
+        validate_email(text, check_deliverability=False, allow_smtputf8=False, strict=True)
     except EmailNotValidError as error:
         return str(error).rstrip(".")
     return None

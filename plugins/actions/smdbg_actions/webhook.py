@@ -123,9 +123,7 @@ class Webhook(Action):
                     repeat = error.code in _AGAIN or error.code >= 500
                     wait = _asked_wait(error, wait)
                 if 300 <= error.code < 400:
-                    trouble += (
-                        ", a redirect to another host or method, which is not followed: give the final `url`"
-                    )
+                    trouble += ", a redirect that is not followed: give the final `url`"
             except (OSError, HTTPException, ValueError) as error:
                 reason = getattr(error, "reason", error)
                 text = str(reason) or type(reason).__name__
