@@ -20,7 +20,9 @@ class StopFile(Action):
     The file appears whole or not at all, and says as JSON why it is there. In the training loop:
 
         from smdbg_actions import stop_requested
-        if stop_requested("runs/mine/STOP"): break
+
+        if stop_requested("runs/mine/STOP"):
+            break
 
     Remove the file before training begins again.
     """
