@@ -90,6 +90,7 @@ class Hooks:
 
     def __init__(self, plugins: Iterable[tuple[str, object]] = ()) -> None:
         self.problems: list[str] = []
+        self._lost_guards: list[str] = []
         self._manager = pluggy.PluginManager(PROJECT)
         self._manager.add_hookspecs(hookspecs)
         self._core = _Core()
@@ -121,6 +122,7 @@ class Hooks:
         except Exception as error:  # noqa: BLE001 - isolation: attributes of a plugin may do anything
             if self._manager.get_plugin(identity) is not None:
                 self._manager.unregister(name=identity)
+            self._mourn(identity, plugin)
             text = error.message if isinstance(error, PluginContractError) else _describe(error)
             self.problems.append(f"{identity}: not registered: {text}")
 
@@ -143,6 +145,8 @@ class Hooks:
     def dispatch_action(self, action: Action, event: Event, dry_run: bool) -> ActionResult:
         """Carry out an action; a wrapper that fails before its yield means that nothing is sent.
 
+        The same holds for a wrapper that failed elsewhere, and was refused or unregistered for it.
+
         A wrapper that fails after the action was carried out is named in `problems`, and the result kept.
 
         Raises:
@@ -153,6 +157,9 @@ class Hooks:
         """
         from smdbg_core.action import ActionResult
 
+        if self._lost_guards:
+            message = "it stands around dispatch and is not registered any more, so nothing is sent"
+            raise PluginExecutionError(self._lost_guards[0], message)
         core = self._core
         core.forget()
         try:
@@ -251,8 +258,13 @@ class Hooks:
         self.problems.append(f"a wrapper of {hook} returned {type(result).__name__}, not findings: ignored")
         return core_result
 
+    def _mourn(self, identity: str, plugin: object) -> None:
+        """Remember a plugin that stood around dispatch: what it would have stopped must not go out."""
+        if "smdbg_dispatch_action" in {*dir(plugin)}:
+            self._lost_guards.append(identity)
+
     def _unregister(self, identity: str, why: str) -> None:
-        self._manager.unregister(name=identity)
+        self._mourn(identity, self._manager.unregister(name=identity))
         self.problems.append(f"{identity}: {why}; the plugin is unregistered, results of rules are kept")
 
     def _blame(self, hook: str, error: BaseException) -> str | None:

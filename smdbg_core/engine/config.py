@@ -124,6 +124,7 @@ def load_config(path: str | None) -> Config:
         message = f"{file}: not TOML: {error}"
         raise ConfigError(message) from None
     problems = [
+        *_doubled(document.get("actions"), f"{file}: actions"),
         *_unknown(document, ("path", "plugins", "rules", "actions", "job_name"), f"{file}"),
         *_unknown(document.get("plugins", {}), _Plugins.__struct_fields__, f"{file}: plugins"),
     ]
@@ -136,6 +137,12 @@ def load_config(path: str | None) -> Config:
         raise ConfigError(message) from None
     config.source = str(file)
     return config
+
+
+def _doubled(table: Any, place: str) -> list[str]:
+    """Complaints about names that differ in case alone."""
+    names = [str(name).casefold() for name in (table if isinstance(table, dict) else ())]
+    return [f"{place}: {name!r} is there twice" for name in sorted(set(names)) if names.count(name) > 1]
 
 
 def _unknown(table: Any, known: Iterable[str], place: str) -> list[str]:

@@ -22,13 +22,13 @@ from smdbg_core.errors import ActionError, DataError, PluginExecutionError, Unkn
 from smdbg_core.findings import Finding
 from smdbg_core.outcomes import ActionRecord, ActionStatus
 
-__all__ = ["Dispatcher", "Watch", "event_id"]
+__all__ = ["Delivery", "Dispatcher", "Watch", "event_id"]
 
 _HOUR = 3600.0
 _LONGEST_DETAIL = 2000
 
 
-class _Delivery(NamedTuple):
+class Delivery(NamedTuple):
     """What became of one event at one action."""
 
     status: ActionStatus
@@ -42,7 +42,7 @@ class _Notice:
 
     event: Event
     count: int
-    deliveries: list[tuple[ActionEntry, _Delivery]] = field(default_factory=list)
+    deliveries: list[tuple[ActionEntry, Delivery]] = field(default_factory=list)
 
 
 class Dispatcher:
@@ -92,7 +92,7 @@ class Dispatcher:
                 notice.deliveries.append((entry, self.deliver(entry, event)))
         return notice
 
-    def deliver(self, entry: ActionEntry, event: Event, *, again: bool = False) -> _Delivery:
+    def deliver(self, entry: ActionEntry, event: Event, *, again: bool = False) -> Delivery:
         """Carry out one action for one event, unless the journal says that this was done.
 
         Args:
@@ -124,12 +124,12 @@ class Dispatcher:
                 self._without(error)
             return delivery
 
-    def _settled(self, row: JournalRow, entry: ActionEntry, again: bool) -> _Delivery | None:
+    def _settled(self, row: JournalRow, entry: ActionEntry, again: bool) -> Delivery | None:
         """What an earlier evaluation left to say, `None` if it is to be dispatched again."""
         if row.status == "sent":
-            return _Delivery("already_sent", row.detail)
+            return Delivery("already_sent", row.detail)
         if row.status == "suppressed" and not again:
-            return _Delivery("suppressed", row.detail)
+            return Delivery("suppressed", row.detail)
         if row.status in ("in_flight", "unknown") and not (again or entry.action.retry_unknown):
             detail = row.detail
             if row.status == "in_flight":
@@ -138,10 +138,10 @@ class Dispatcher:
                     f"`smdbg journal retry {row.event[:12]}` repeats it"
                 )
                 self._opened().settle(row.event, row.action, "unknown", detail)
-            return _Delivery("unknown", detail)
+            return Delivery("unknown", detail)
         return None
 
-    def _held_back(self, entry: ActionEntry, event: Event) -> _Delivery | None:
+    def _held_back(self, entry: ActionEntry, event: Event) -> Delivery | None:
         """What a rate limit says against a new event."""
         journal, action, now = self._opened(), entry.action, time.time()
         detail = ""
@@ -155,21 +155,21 @@ class Dispatcher:
         if not detail:
             return None
         journal.begin(event, entry, "suppressed", detail)
-        return _Delivery("suppressed", detail)
+        return Delivery("suppressed", detail)
 
-    def _call(self, entry: ActionEntry, event: Event) -> _Delivery:
+    def _call(self, entry: ActionEntry, event: Event) -> Delivery:
         """Dispatch through the hooks; whatever goes wrong is a result."""
         try:
             result: ActionResult = self._hooks.dispatch_action(entry.action, event, self._dry_run)
         except Veto as veto:
-            return _Delivery("vetoed", _shortened(veto.reason))
+            return Delivery("vetoed", _shortened(veto.reason))
         except UnknownOutcomeError as error:
-            return _Delivery("unknown", _shortened(str(error)))
+            return Delivery("unknown", _shortened(str(error)))
         except (ActionError, PluginExecutionError) as error:
-            return _Delivery("failed", _shortened(str(error)))
+            return Delivery("failed", _shortened(str(error)))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - isolation: the finding must not be lost
-            return _Delivery("failed", _shortened(f"{entry.plugin}: {type(error).__name__}: {error}"))
-        return _Delivery("dry_run" if self._dry_run else "sent", _shortened(result.detail), result.requests)
+            return Delivery("failed", _shortened(f"{entry.plugin}: {type(error).__name__}: {error}"))
+        return Delivery("dry_run" if self._dry_run else "sent", _shortened(result.detail), result.requests)
 
     def _opened(self) -> Journal:
         if self._journal is not None:
@@ -311,7 +311,7 @@ def _place(finding: Finding) -> list[Any]:
     ]
 
 
-def _record(entry: ActionEntry, event: Event, delivery: _Delivery, count: int) -> ActionRecord:
+def _record(entry: ActionEntry, event: Event, delivery: Delivery, count: int) -> ActionRecord:
     return ActionRecord(
         action=entry.type,
         name=entry.name,

@@ -43,7 +43,7 @@ def evaluate(
     output: Path | None = None,
     max_findings: int = 100,
     dry_run: bool = False,
-    state: Path | None = None,
+    state: str | Path | None = None,
     job_name: str | None = None,
     on_finding: Callable[[str, Finding], None] | None = None,
     on_step: Callable[[int, int], None] | None = None,
@@ -88,7 +88,7 @@ def evaluate(
     uri = run.uri if isinstance(run, Run) else str(run)
     _validate(hooks, roster.entries, uri)
     opened = run if isinstance(run, Run) else hooks.open_run(uri, steps=None)
-    folder = state or state_folder()
+    folder = Path(state) if state is not None else state_folder()
     dispatcher = Dispatcher(hooks, opened.uri, job_name=job_name, state=folder, dry_run=dry_run)
 
     def watch(entry: RosterEntry) -> Watch | None:

@@ -155,21 +155,17 @@ class Journal:
         """Keep every other process from dispatching this event with this action meanwhile.
 
         The operating system takes the claim from a process that dies. So a row that is in flight
-        although nobody holds the claim belongs to a process that died.
+        although nobody holds the claim belongs to a process that died. Where files cannot be locked,
+        nobody is kept out.
         """
-        if self._lock is None or not _can_lock():
-            yield
-            return
-        import fcntl
-
         # A byte of the lock file for each pair; a collision only makes one wait for the other.
         place = zlib.crc32(f"{event} {action}".encode())
-        fcntl.lockf(self._lock, fcntl.LOCK_EX, 1, place)
+        held = self._lock is not None and _lock(self._lock, place)
         try:
             yield
         finally:
-            if self._lock is not None:  # closing the journal let go of it
-                fcntl.lockf(self._lock, fcntl.LOCK_UN, 1, place)
+            if held and self._lock is not None:  # closing the journal lets go of it, too
+                _unlock(self._lock, place)
 
     def begin(
         self, event: Event, entry: ActionEntry, status: JournalStatus = "in_flight", detail: str = ""
@@ -271,9 +267,20 @@ class Journal:
             ) from error
 
 
-def _can_lock() -> bool:
+def _lock(descriptor: int, place: int) -> bool:
+    """Wait for a byte of the file; whether this system and file system can lock it."""
     try:
-        import fcntl  # noqa: F401 - not on every system
+        import fcntl
     except ImportError:
         return False
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX, 1, place)
+    except OSError:
+        return False
     return True
+
+
+def _unlock(descriptor: int, place: int) -> None:
+    import fcntl
+
+    fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, place)

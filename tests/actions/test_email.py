@@ -170,11 +170,17 @@ def test_settings_come_from_the_chain(cloud: Cloud, event: Event, monkeypatch: p
 def test_subjects_are_what_sns_takes(cloud: Cloud, event: Event) -> None:
     cloud.subscribe(ADDRESS, POLICY)
     hostile = Event(
-        id="1", run="r", rule="R", name="n\u00e4me\n\x07" + "x" * 200, plugin="p", state="fired", time=0.0
+        id="1",
+        run="r",
+        rule="R",
+        name="n\u00e4me\n\x07\ud800" + "x" * 200,
+        plugin="p",
+        state="fired",
+        time=0.0,
     )
     send(hostile)
     subject = cloud.published[0]["Subject"]
-    assert subject.startswith("SMDebugRule:n?me ?xxx")
+    assert subject.startswith("SMDebugRule:n?me ??xxx")
     assert len(subject) < 100
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from smdbg_actions.sns import TopicAction, subject
+from smdbg_actions.sns import TopicAction, message_text, subject
 from smdbg_core import Event, Meta
 
 __all__ = ["Email"]
@@ -50,4 +50,4 @@ class Email(TopicAction):
     def message(self, event: Event) -> dict[str, str]:
         """Subject and text."""
         text = f"SMDebugRule:{event.headline}. \n\n{event.text}\n\nevent: {event.id}\n"
-        return {"Subject": subject(event), "Message": text}
+        return {"Subject": subject(event), "Message": message_text(text)}

@@ -11,11 +11,12 @@ from typing import Annotated, Any, ClassVar
 from smdbg_actions.aws import call, make_client
 from smdbg_core import Action, ActionError, ActionResult, Event, Meta
 
-__all__ = ["TopicAction", "topic_policy"]
+__all__ = ["TopicAction", "message_text", "subject", "topic_policy"]
 
 _ARN = r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,256}"
 _PENDING = ("pendingconfirmation", "pending confirmation")
 _DELAY = "up to 15 minutes"
+_LONGEST_MESSAGE = 8000
 _LONGEST_SUBJECT = 99
 
 
@@ -208,6 +209,12 @@ class TopicAction(Action):
         ]
         requests[-2]["if"] = "the recipient is not subscribed"
         return ActionResult(detail=f"would publish to {self.recipient}", requests=requests)
+
+
+def message_text(text: str) -> str:
+    """A text as SNS takes it: no control characters, and no longer than anybody reads."""
+    plain = "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
+    return plain if len(plain) <= _LONGEST_MESSAGE else plain[: _LONGEST_MESSAGE - 3] + "..."
 
 
 def subject(event: Event) -> str:

@@ -146,6 +146,8 @@ def test_failures_in_every_format(smdbg: Command, tmp_path: Path) -> None:
     [
         ("[actions.a]\npath = 'x'\n", "actions.a: `type`"),
         ("[actions]\na = 3\n", "Expected `object`"),
+        ("actions = 3\n", "Expected `object`"),
+        ("[actions.a]\ntype = 'Log'\n[actions.A]\ntype = 'Log'\n", "'a' is there twice"),
         ("[[rules]]\nrule = 'AllZero'\nactions = 'a'\n", "`actions` is a list of names"),
         ("[[rules]]\nrule = 'AllZero'\nactions = ['pge']\n[actions.page]\ntype = 'Log'\n", "no action 'pge'"),
         ("[actions.a]\ntype = 'Webhook'\nurl = 'https://me:hidden@example.com'\n", "holds credentials"),

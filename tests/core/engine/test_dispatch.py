@@ -409,3 +409,28 @@ def test_parameters_reach_actions_by_type_or_name(firing: str, tmp_path: Path) -
     )
     assert report.actions[0].requests[0]["path"] == "y"
     assert (report.actions[0].name, report.actions[0].action) == ("page", "StopFile")
+
+
+def test_a_guard_that_was_lost_still_stops_everything(firing: str, tmp_path: Path) -> None:
+    class Guard:
+        @hookimpl(wrapper=True)
+        def smdbg_evaluate(self) -> Generator[None, Any, Any]:
+            raise ValueError("a bug elsewhere")
+            yield
+
+        @hookimpl(wrapper=True)
+        def smdbg_dispatch_action(self) -> Generator[None, Any, Any]:
+            raise Veto("never")
+            yield
+
+    class Misspelt:
+        @hookimpl(wrapper=True)
+        def smdbg_dispatch_action(self, evnet: Event) -> Generator[None, Any, Any]:
+            return (yield)
+
+    for guard in (Guard(), Misspelt()):
+        report = judge(firing, tmp_path, Page(), registry=Hook(guard))
+        assert report.actions[0].status == "failed"
+        assert "acme==1[H0]: it stands around dispatch" in report.actions[0].detail
+        assert SENT == []
+        assert report.outcomes[0].status == "fired"

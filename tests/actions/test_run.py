@@ -1,0 +1,106 @@
+"""From the command line to the wire: rules fire, actions act, once."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from smdbg_core.cli.main import main
+from tests.actions.cloud import Cloud
+from tests.actions.receiver import Receiver
+from tests.builders import write_trial
+
+CONFIG = """
+path = "sick"
+job_name = "Demo-1"
+
+[actions.halt]
+type = "StopTraining"
+training_job_prefix = "Demo"
+verify_seconds = 1
+
+[actions.mail]
+type = "Email"
+email_address = "on.call@example.com"
+
+[[rules]]
+rule = "VanishingGradient"
+actions = ["halt", "mail"]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
+    write_trial(tmp_path / "sick", {n: {"gradient/a.weight": np.full(3, 1e-9)} for n in range(300)})
+    (tmp_path / "smdbg.toml").write_text(CONFIG)
+    return tmp_path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[Any, list[dict[str, Any]]]:
+    with pytest.raises(SystemExit) as caught:
+        main(["run", "--format", "json", *arguments])
+    return caught.value.code, json.loads(capsys.readouterr().out)["actions"]
+
+
+def test_three_hundred_firing_steps_stop_one_job_and_send_one_message(
+    cloud: Cloud, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cloud.confirmed_at_once = True
+    cloud.jobs = {"Demo-1": "InProgress", "demo-2": "InProgress"}
+    status, actions = run(capsys)
+    assert status == 1
+    assert [(one["name"], one["status"], one["count"]) for one in actions] == [
+        ("halt", "sent", 300),
+        ("mail", "sent", 300),
+    ]
+    assert cloud.arguments("StopTrainingJob") == [{"TrainingJobName": "Demo-1"}]
+    assert len(cloud.published) == 1
+    assert "job: Demo-1" in cloud.published[0]["Message"]
+    calls = len(cloud.calls)
+    status, actions = run(capsys)
+    assert (status, [one["status"] for one in actions]) == (1, ["already_sent"] * 2)
+    assert len(cloud.calls) == calls
+
+
+def test_what_fails_is_loud_and_mended_by_the_next_run(
+    cloud: Cloud, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cloud.jobs = {"Demo-1": "Stopped", "Demo-2": "InProgress", "Demo-3": "InProgress"}
+    status, actions = run(capsys)
+    assert (status, [one["status"] for one in actions]) == (3, ["failed", "failed"])
+    assert "2 jobs in progress begin with 'Demo'" in actions[0]["detail"]
+    assert "pending confirmation" in actions[1]["detail"]
+    cloud.jobs["Demo-3"] = "Completed"
+    cloud.subscriptions[0]["SubscriptionArn"] = "arn:confirmed"
+    status, actions = run(capsys)
+    assert (status, [one["status"] for one in actions]) == (1, ["sent", "sent"])
+    assert cloud.jobs["Demo-2"] == "Stopping"
+
+
+def test_a_dry_run_calls_nothing(cloud: Cloud, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, actions = run(capsys, "--dry-run")
+    assert (status, [one["status"] for one in actions]) == (1, ["dry_run"] * 2)
+    assert actions[1]["requests"][-1]["operation"] == "Publish"
+    assert cloud.calls == []
+    assert not (folder / "xdg").exists()
+
+
+def test_two_processes_that_judge_one_run_send_one_notice(receiver: Receiver, folder: Path) -> None:
+    pytest.importorskip("fcntl")
+    receiver.delay = 1.5
+    (folder / "smdbg.toml").unlink()
+    code = "import sys; from smdbg_core.cli.main import main; main(sys.argv[1:])"
+    arguments = ["run", "sick", "--rule", "VanishingGradient", "--action", "Webhook", "--format", "json"]
+    command = [sys.executable, "-c", code, *arguments, "--param", f"Webhook.url={receiver.url}"]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
+    reports = [json.loads(process.communicate()[0]) for process in both]
+    assert sorted(report["actions"][0]["status"] for report in reports) == ["already_sent", "sent"]
+    assert len(receiver.received) == 1
