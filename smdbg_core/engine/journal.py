@@ -115,7 +115,7 @@ class Journal:
             connection = sqlite3.connect(":memory:", isolation_level=None)
         else:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._lock = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._lock = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600)
             connection = sqlite3.connect(folder / FILE_NAME, timeout=30, isolation_level=None)
         try:
             connection.execute("PRAGMA synchronous=FULL")

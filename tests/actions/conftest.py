@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from botocore import loaders
 
 from smdbg_actions import backoff
 from smdbg_core import Event, Finding
@@ -16,6 +17,11 @@ FINDING = Finding(
     subject="gradient/a", worker="worker_0", step=12, mode="TRAIN", mode_step=12, statistic="mean_abs",
     value=3e-9, worst=3e-9, comparison="<", limit=1e-7, message="mean_abs 3e-09 < 1e-07",
 )  # fmt: skip
+
+
+SERVICE_MODELS = (
+    loaders.create_loader()
+)  # shared by all clients: reading them anew takes most of a test's time
 
 
 @pytest.fixture
@@ -44,6 +50,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Cloud]:
+    monkeypatch.setattr(loaders, "create_loader", lambda _: SERVICE_MODELS)
     with serve_cloud() as cloud:
         settings = {
             "AWS_ENDPOINT_URL": cloud.url,

@@ -17,7 +17,6 @@ from tests.actions.receiver import Receiver
 from tests.builders import write_trial
 
 CONFIG = """
-path = "sick"
 job_name = "Demo-1"
 
 [actions.halt]
@@ -35,12 +34,17 @@ actions = ["halt", "mail"]
 """
 
 
+@pytest.fixture(scope="module")
+def sick(tmp_path_factory: pytest.TempPathFactory) -> str:
+    steps = {n: {"gradient/a.weight": np.full(3, 1e-9)} for n in range(300)}
+    return write_trial(tmp_path_factory.mktemp("sick") / "run", steps)
+
+
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, sick: str, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
-    write_trial(tmp_path / "sick", {n: {"gradient/a.weight": np.full(3, 1e-9)} for n in range(300)})
-    (tmp_path / "smdbg.toml").write_text(CONFIG)
+    (tmp_path / "smdbg.toml").write_text(f'path = "{sick}"\n{CONFIG}')
     return tmp_path
 
 
@@ -93,12 +97,14 @@ def test_a_dry_run_calls_nothing(cloud: Cloud, folder: Path, capsys: pytest.Capt
     assert not (folder / "xdg").exists()
 
 
-def test_two_processes_that_judge_one_run_send_one_notice(receiver: Receiver, folder: Path) -> None:
+def test_two_processes_that_judge_one_run_send_one_notice(
+    receiver: Receiver, folder: Path, sick: str
+) -> None:
     pytest.importorskip("fcntl")
     receiver.delay = 1.5
     (folder / "smdbg.toml").unlink()
     code = "import sys; from smdbg_core.cli.main import main; main(sys.argv[1:])"
-    arguments = ["run", "sick", "--rule", "VanishingGradient", "--action", "Webhook", "--format", "json"]
+    arguments = ["run", sick, "--rule", "VanishingGradient", "--action", "Webhook", "--format", "json"]
     command = [sys.executable, "-c", code, *arguments, "--param", f"Webhook.url={receiver.url}"]
     both = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
     reports = [json.loads(process.communicate()[0]) for process in both]

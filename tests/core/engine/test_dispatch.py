@@ -86,14 +86,19 @@ def nothing_sent() -> None:
     SENT.clear()
 
 
-@pytest.fixture
-def firing(tmp_path: Path) -> str:
-    return write_trial(tmp_path / "firing", {n: {"x": np.ones(2), "x2": np.ones(2)} for n in range(300)})
+@pytest.fixture(scope="module")
+def firing(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return write_trial(
+        tmp_path_factory.mktemp("firing") / "run",
+        {n: {"x": np.ones(2), "x2": np.ones(2)} for n in range(300)},
+    )
 
 
-@pytest.fixture
-def flapping(tmp_path: Path) -> str:
-    return write_trial(tmp_path / "flapping", {n: {"x": np.full(2, n % 3 - 1.0)} for n in range(30)})
+@pytest.fixture(scope="module")
+def flapping(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return write_trial(
+        tmp_path_factory.mktemp("flapping") / "run", {n: {"x": np.full(2, n % 3 - 1.0)} for n in range(30)}
+    )
 
 
 def judge(path: str, tmp_path: Path, *actions: Any, rules: Any = None, **options: Any) -> Report:
