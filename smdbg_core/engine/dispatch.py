@@ -10,7 +10,7 @@ import hashlib
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -34,15 +34,28 @@ class Delivery(NamedTuple):
     status: ActionStatus
     detail: str
     requests: Sequence[dict[str, Any]] = ()
+    through: float | None = None
+    """Up to where the journal knows further events to be part of this one."""
+
+
+_REPEATED = Delivery("suppressed", "")
 
 
 @dataclass
 class _Notice:
-    """An event, and what its actions made of it."""
+    """One event at one action, and everything that it stands for."""
 
+    entry: ActionEntry
     event: Event
+    delivery: Delivery
     count: int
-    deliveries: list[tuple[ActionEntry, Delivery]] = field(default_factory=list)
+    """Findings."""
+
+    repeats: int = 0
+    """Further events that a rate limit made part of this notice."""
+
+    through: float | None = None
+    """Place of the last of them."""
 
 
 class Dispatcher:
@@ -76,6 +89,7 @@ class Dispatcher:
         self._dry_run = dry_run
         self._journal: Journal | None = None
         self._notices: list[_Notice] = []
+        self._latest: dict[tuple[str, str, str], _Notice] = {}
 
     def watch(
         self, name: str, rule: str, plugin: str, severity: str, entries: Sequence[ActionEntry]
@@ -83,13 +97,27 @@ class Dispatcher:
         """A watch over one rule instance, `None` if it has no actions."""
         return Watch(self, name, rule, plugin, severity, entries) if entries else None
 
-    def notify(self, event: Event, entries: Sequence[ActionEntry]) -> _Notice:
-        """Dispatch an event with those actions that want to know of it."""
-        notice = _Notice(event, event.count)
+    def notify(self, event: Event, entries: Sequence[ActionEntry]) -> list[_Notice]:
+        """Dispatch an event with those actions that want to know of it.
+
+        Returns:
+            The notices that stand for it: what follows it is counted there.
+        """
+        return [self._notice(event, entry) for entry in entries if event.state in entry.action.states]
+
+    def _notice(self, event: Event, entry: ActionEntry) -> _Notice:
+        key = entry.name, event.name, event.state
+        latest, place = self._latest.get(key), _position(event)
+        known = latest is not None and latest.through is not None and place <= latest.through
+        delivery = _REPEATED if known else self.deliver(entry, event)
+        if delivery.status == "suppressed" and latest is not None:
+            latest.count += event.count
+            latest.repeats += 1
+            latest.through = place if latest.through is None else max(place, latest.through)
+            return latest
+        notice = _Notice(entry, event, delivery, event.count, through=delivery.through)
         self._notices.append(notice)
-        for entry in entries:
-            if event.state in entry.action.states:
-                notice.deliveries.append((entry, self.deliver(entry, event)))
+        self._latest[key] = notice
         return notice
 
     def deliver(self, entry: ActionEntry, event: Event, *, again: bool = False) -> Delivery:
@@ -104,9 +132,7 @@ class Dispatcher:
         with journal.claim(event.id, entry.name):
             try:
                 row = journal.find(event.id, entry.name)
-                settled = None if row is None else self._settled(row, entry, again)
-                if settled is None and row is None:
-                    settled = self._held_back(entry, event)
+                settled = self._held_back(entry, event) if row is None else self._settled(row, entry, again)
                 if settled is not None:
                     return settled
                 if row is not None:
@@ -127,9 +153,9 @@ class Dispatcher:
     def _settled(self, row: JournalRow, entry: ActionEntry, again: bool) -> Delivery | None:
         """What an earlier evaluation left to say, `None` if it is to be dispatched again."""
         if row.status == "sent":
-            return Delivery("already_sent", row.detail)
+            return Delivery("already_sent", row.detail, through=row.through)
         if row.status == "suppressed" and not again:
-            return Delivery("suppressed", row.detail)
+            return Delivery("suppressed", row.detail, through=row.through)
         if row.status in ("in_flight", "unknown") and not (again or entry.action.retry_unknown):
             detail = row.detail
             if row.status == "in_flight":
@@ -138,7 +164,7 @@ class Dispatcher:
                     f"`smdbg journal retry {row.event[:12]}` repeats it"
                 )
                 self._opened().settle(row.event, row.action, "unknown", detail)
-            return Delivery("unknown", detail)
+            return Delivery("unknown", detail, through=row.through)
         return None
 
     def _held_back(self, entry: ActionEntry, event: Event) -> Delivery | None:
@@ -154,7 +180,8 @@ class Dispatcher:
                 detail = f"{sent} notices went out within an hour; max_per_hour={action.max_per_hour}"
         if not detail:
             return None
-        journal.begin(event, entry, "suppressed", detail)
+        if (entry.name, event.name, event.state) not in self._latest:  # nothing else remembers it
+            journal.begin(event, entry, "suppressed", detail)
         return Delivery("suppressed", detail)
 
     def _call(self, entry: ActionEntry, event: Event) -> Delivery:
@@ -191,33 +218,16 @@ class Dispatcher:
         return self._journal
 
     def records(self) -> list[ActionRecord]:
-        """What became of every event at every action; what a limit held back is one record for each rule."""
-        records: list[ActionRecord] = []
-        suppressed: dict[tuple[str, str, str], tuple[int, int]] = {}
-        for notice in self._notices:
-            for entry, delivery in notice.deliveries:
-                key = entry.name, notice.event.name, notice.event.state
-                if delivery.status == "suppressed" and key in suppressed:
-                    index, number = suppressed[key]
-                    first, number = records[index], number + 1
-                    detail = f"{number} notices were held back: {delivery.detail}"
-                    count = first.count + notice.count
-                    records[index] = _record(entry, notice.event, delivery._replace(detail=detail), count)
-                    suppressed[key] = index, number
-                    continue
-                if delivery.status == "suppressed":
-                    suppressed[key] = len(records), 1
-                records.append(_record(entry, notice.event, delivery, notice.count))
-        return records
+        """What became of every event at every action."""
+        return [_record(notice) for notice in self._notices]
 
     def close(self) -> None:
-        """Write how many findings each notice stands for, and close the journal."""
+        """Write what each notice stands for, and close the journal."""
         if self._journal is None:
             return
         try:
             for notice in self._notices:
-                for entry, _ in notice.deliveries:
-                    self._journal.count(notice.event.id, entry.name, notice.count)
+                self._journal.extend(notice.event.id, notice.entry.name, notice.count, notice.through)
         except DataError as error:
             self.warnings.append(str(error))
         finally:
@@ -249,7 +259,8 @@ class Watch:
         self._dispatcher = dispatcher
         self._identity = {"name": name, "rule": rule, "plugin": plugin, "severity": severity}
         self._entries = entries
-        self._fired: _Notice | None = None
+        self._fired: Event | None = None
+        self._notices: list[_Notice] = []
 
     def judged(self, findings: Sequence[Finding], *, clear: bool) -> None:
         """Take note of what was found at one step or in one window.
@@ -259,18 +270,21 @@ class Watch:
             clear: Whether something was judged, and no episode is open any more.
         """
         if findings and self._fired is None:
-            self._fired = self._dispatch("fired", findings[0], len(findings), _place(findings[0]))
-        elif findings and self._fired is not None:
-            self._fired.count += len(findings)
+            self._fired = self._event("fired", findings[0], len(findings), _place(findings[0]))
+            self._notices = self._dispatcher.notify(self._fired, self._entries)
+        elif findings:
+            for notice in self._notices:
+                notice.count += len(findings)
         elif clear and self._fired is not None:
             fired, self._fired = self._fired, None
-            self._dispatch("cleared", fired.event.finding, fired.count, [fired.event.id])
+            cleared = self._event("cleared", fired.finding, 1, [fired.id])
+            self._dispatcher.notify(cleared, self._entries)
 
-    def _dispatch(
+    def _event(
         self, state: Literal["fired", "cleared"], finding: Finding | None, count: int, place: list[Any]
-    ) -> _Notice:
+    ) -> Event:
         dispatcher = self._dispatcher
-        event = Event(
+        return Event(
             id=event_id(dispatcher.run, self._identity["name"], state, place),
             run=dispatcher.run,
             job_name=dispatcher.job_name,
@@ -280,7 +294,6 @@ class Watch:
             time=time.time(),
             **self._identity,
         )
-        return dispatcher.notify(event, self._entries)
 
 
 def event_id(run: str, name: str, state: str, place: Sequence[Any]) -> str:
@@ -311,7 +324,19 @@ def _place(finding: Finding) -> list[Any]:
     ]
 
 
-def _record(entry: ActionEntry, event: Event, delivery: Delivery, count: int) -> ActionRecord:
+def _position(event: Event) -> float:
+    """The place of an event in the data, so that places can be compared; the end is beyond all of them."""
+    finding = event.finding
+    place = None if finding is None else finding.step if finding.step is not None else finding.window_start_us
+    return float("inf") if place is None else float(place)
+
+
+def _record(notice: _Notice) -> ActionRecord:
+    entry, event, delivery = notice.entry, notice.event, notice.delivery
+    detail = delivery.detail
+    if notice.repeats:
+        times = "once more" if notice.repeats == 1 else f"{notice.repeats} more times"
+        detail += f"; it {event.state} {times}, which a rate limit made part of this notice"
     return ActionRecord(
         action=entry.type,
         name=entry.name,
@@ -320,8 +345,8 @@ def _record(entry: ActionEntry, event: Event, delivery: Delivery, count: int) ->
         event=event.id,
         state=event.state,
         status=delivery.status,
-        count=count,
-        detail=delivery.detail,
+        count=notice.count,
+        detail=detail,
         requests=list(delivery.requests),
     )
 

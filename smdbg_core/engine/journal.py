@@ -45,9 +45,11 @@ CREATE TABLE IF NOT EXISTS notices (
     attempts INTEGER NOT NULL,
     begun REAL NOT NULL,
     settled REAL,
+    through REAL,
     content TEXT NOT NULL,
     PRIMARY KEY (event, action)
 );
+CREATE INDEX IF NOT EXISTS by_rule ON notices (action, run, rule, state);
 """
 
 
@@ -73,6 +75,9 @@ class JournalRow(NamedTuple):
     """Seconds since the epoch at which the last attempt began."""
 
     settled: float | None
+    through: float | None
+    """Step, or microseconds, up to which further notices of this rule are part of this one."""
+
     content: str
 
     @property
@@ -175,7 +180,7 @@ class Journal:
         content = json.dumps(msgspec.to_builtins(event))
         with self._explained():
             self._connection.execute(
-                "INSERT INTO notices VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?)"
+                "INSERT INTO notices VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, NULL, ?)"
                 " ON CONFLICT (event, action) DO UPDATE SET status=excluded.status, detail=excluded.detail,"
                 " type=excluded.type, plugin=excluded.plugin, begun=excluded.begun, settled=excluded.settled,"
                 " attempts=attempts+1",
@@ -204,12 +209,13 @@ class Journal:
                 (status, detail, time.time(), event, action),
             )
 
-    def count(self, event: str, action: str, count: int) -> None:
-        """Write how many findings a notice stands for."""
+    def extend(self, event: str, action: str, findings: int, through: float | None) -> None:
+        """Write how many findings a notice stands for, and up to where; less than before changes nothing."""
         with self._explained():
             self._connection.execute(
-                "UPDATE notices SET findings=? WHERE event=? AND action=? AND findings<>?",
-                (count, event, action, count),
+                "UPDATE notices SET findings=max(findings, ?1), through=max(coalesce(through, ?2), ?2)"
+                " WHERE event=?3 AND action=?4 AND (findings<?1 OR coalesce(through<?2, ?2 IS NOT NULL))",
+                (findings, through, event, action),
             )
 
     def find(self, event: str, action: str) -> JournalRow | None:

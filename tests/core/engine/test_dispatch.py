@@ -162,25 +162,43 @@ def test_what_is_clean_dispatches_nothing_and_makes_no_state(firing: str, tmp_pa
     assert not (tmp_path / "state").exists()
 
 
-def test_changes_of_state_within_the_interval_are_held_back_and_counted(
-    flapping: str, tmp_path: Path
-) -> None:
-    report = judge(flapping, tmp_path, Page(states=["fired", "cleared"]))
+def test_changes_of_state_within_the_interval_are_part_of_the_notice(flapping: str, tmp_path: Path) -> None:
+    page = Page(states=["fired", "cleared"])
+    report = judge(flapping, tmp_path, page)
     assert [one.state for one in SENT] == ["fired", "cleared"]
     told = [(one.state, one.status, one.count) for one in report.actions]
-    assert told == [
-        ("fired", "sent", 1),
-        ("cleared", "sent", 1),
-        ("fired", "suppressed", 9),
-        ("cleared", "suppressed", 8),
-    ]
-    assert (
-        report.actions[2].detail
-        == "9 notices were held back: this rule's last notice is less than min_interval=300 s old"
+    assert told == [("fired", "sent", 10), ("cleared", "sent", 9)]
+    assert report.actions[0].detail == (
+        "paged nobody; it fired 9 more times, which a rate limit made part of this notice"
     )
-    rerun = judge(flapping, tmp_path, Page(states=["fired", "cleared"], min_interval=0))
-    assert len(SENT) == 2
-    assert {one.status for one in rerun.actions} == {"already_sent", "suppressed"}
+    with Journal(tmp_path / "state") as journal:
+        assert [(row.state, row.findings, row.through) for row in journal.rows()] == [
+            ("fired", 10, 29.0),
+            ("cleared", 9, 26.0),
+        ]
+
+
+def test_a_rerun_after_the_interval_adds_no_notice(flapping: str, tmp_path: Path) -> None:
+    judge(flapping, tmp_path, Page())
+    rerun = judge(flapping, tmp_path, Page(min_interval=0))
+    assert len(SENT) == 1
+    assert [(one.status, one.count) for one in rerun.actions] == [("already_sent", 10)]
+    # A part of the run changes nothing of what is known of the whole.
+    judge(flapping, tmp_path, Page(min_interval=0), stop_on_first=True)
+    assert judge(flapping, tmp_path, Page(min_interval=0)).actions[0].count == 10
+    assert len(SENT) == 1
+
+
+def test_a_rule_that_never_rests_costs_little(tmp_path: Path) -> None:
+    dispatcher = Dispatcher(Hooks(), "s3://bucket/job", state=tmp_path)
+    watch = dispatcher.watch("R", "R", "p", "warning", [ActionEntry("page", "Page", "p", Page())])
+    assert watch is not None
+    for step in range(20_000):
+        watch.judged([Finding(subject="a", message="m", step=step)] if step % 2 else [], clear=True)
+    dispatcher.close()
+    assert [(one.status, one.count) for one in dispatcher.records()] == [("sent", 10_000)]
+    with Journal(tmp_path) as journal:
+        assert len(journal.rows()) == 1
 
 
 def test_without_an_interval_every_change_is_told(flapping: str, tmp_path: Path) -> None:
@@ -328,7 +346,7 @@ def test_a_reroute_replaces_the_dispatch(firing: str, tmp_path: Path) -> None:
 
 def test_a_dry_run_shows_everything_and_leaves_nothing(flapping: str, tmp_path: Path) -> None:
     report = judge(flapping, tmp_path, Page(recipient="me"), dry_run=True)
-    assert [one.status for one in report.actions] == ["dry_run", "suppressed"]
+    assert [(one.status, one.count) for one in report.actions] == [("dry_run", 10)]
     assert report.actions[0].requests == [{"to": "me"}]
     assert SENT == []
     assert not (tmp_path / "state").exists()

@@ -53,11 +53,13 @@ def test_a_row_is_written_before_and_settled_after(tmp_path: Path) -> None:
         journal.settle(event().id, "page", "failed", "no")
         journal.begin(event(time=99.0), ENTRY)
         journal.settle(event().id, "page", "sent", "yes")
-        journal.count(event().id, "page", 300)
+        journal.extend(event().id, "page", 300, None)
+        journal.extend(event().id, "page", 2, 7.0)
+        journal.extend(event().id, "page", 2, 5.0)
     with Journal(tmp_path / "state") as journal:
         (row,) = journal.rows()
         assert (row.status, row.detail, row.attempts, row.findings) == ("sent", "yes", 2, 300)
-        assert row.settled is not None
+        assert (row.settled is not None, row.through) == (True, 7.0)
         recorded = row.recorded_event
         assert recorded.time == 1.0  # what is sent again is what was sent first
         assert recorded.finding is not None
