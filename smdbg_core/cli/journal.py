@@ -16,7 +16,7 @@ from smdbg_core.cli.options import parse_parameters
 from smdbg_core.cli.table import text_width
 from smdbg_core.discovery.hooks import Hooks
 from smdbg_core.discovery.registry import Registry
-from smdbg_core.engine.action_roster import ActionEntry, ActionRoster
+from smdbg_core.engine.action_roster import ActionConfig, ActionEntry, ActionRoster
 from smdbg_core.engine.config import Config, load_config
 from smdbg_core.engine.dispatch import Dispatcher
 from smdbg_core.engine.journal import Journal, JournalRow, state_folder
@@ -172,11 +172,16 @@ def _actions(
         if row.action != row.type and row.action.casefold() not in configured:
             message = f"the action {row.action!r}, a {row.type}, is not configured: give --config"
             raise ConfigError(message)
-    roster = ActionRoster(registry, [settings.action(name) for name in names], parameters=parameters)
+    plugins = {row.action: row.plugin for row in rows}
+    configs = {
+        name: settings.action(name) if name.casefold() in configured else ActionConfig(plugins[name])
+        for name in names
+    }
+    roster = ActionRoster(registry, configs.values(), parameters=parameters)
     problems = roster.problems + [f"no action {name!r} is to be retried" for name in roster.other_parameters]
     if problems:
         raise ConfigError("\n".join(problems))
-    return {name: roster.of([settings.action(name)])[0] for name in names}
+    return {name: roster.of([config])[0] for name, config in configs.items()}
 
 
 def _rows(state: Path | None, event: str = "") -> list[JournalRow]:

@@ -110,30 +110,23 @@ class Journal:
         self._folder = folder
         self._lock: int | None = None
         self._path = str(folder / FILE_NAME) if folder is not None else ":memory:"
-        with self._explained():
-            self._connection = self._open(None if copy else folder)
+        with self._explained(), contextlib.ExitStack() as undo:
+            if folder is not None and not copy:
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                self._lock = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600)
+                undo.callback(os.close, self._lock)
+            file = ":memory:" if folder is None or copy else folder / FILE_NAME
+            self._connection = sqlite3.connect(file, timeout=30, isolation_level=None)
+            undo.callback(self._connection.close)
             if copy and folder is not None and (folder / FILE_NAME).exists():
                 self._copy(folder / FILE_NAME)
-
-    def _open(self, folder: Path | None) -> sqlite3.Connection:
-        if folder is None:
-            connection = sqlite3.connect(":memory:", isolation_level=None)
-        else:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._lock = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600)
-            connection = sqlite3.connect(folder / FILE_NAME, timeout=30, isolation_level=None)
-        try:
-            connection.execute("PRAGMA synchronous=FULL")
-            self._check_version(connection)
-            connection.executescript(_SCHEMA + f"PRAGMA user_version={VERSION};")
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+            self._connection.execute("PRAGMA synchronous=FULL")
+            self._check_version(self._connection)
+            self._connection.executescript(_SCHEMA + f"PRAGMA user_version={VERSION};")
+            undo.pop_all()
 
     def _copy(self, file: Path) -> None:
         with contextlib.closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as source:
-            self._check_version(source)
             source.backup(self._connection)
 
     def _check_version(self, connection: sqlite3.Connection) -> None:
@@ -213,9 +206,11 @@ class Journal:
         """Write how many findings a notice stands for, and up to where; less than before changes nothing."""
         with self._explained():
             self._connection.execute(
-                "UPDATE notices SET findings=max(findings, ?1), through=max(coalesce(through, ?2), ?2)"
-                " WHERE event=?3 AND action=?4 AND (findings<?1 OR coalesce(through<?2, ?2 IS NOT NULL))",
-                (findings, through, event, action),
+                "UPDATE notices SET findings=max(findings, :findings),"
+                " through=coalesce(max(through, :through), through, :through)"
+                " WHERE event=:event AND action=:action"
+                " AND (findings<:findings OR coalesce(through<:through, :through IS NOT NULL))",
+                {"event": event, "action": action, "findings": findings, "through": through},
             )
 
     def find(self, event: str, action: str) -> JournalRow | None:

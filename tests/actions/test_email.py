@@ -200,13 +200,13 @@ def test_a_dry_run_shows_the_calls_and_makes_none(cloud: Cloud, event: Event) ->
 @pytest.mark.parametrize(
     "address",
     [
-        "abc@abc.com",
+        "abc@example.com",
         "first.last@example.com",
         "User@Example.COM",
-        "a+b@x.com",
+        "a+b@example.com",
         "a@sub.example.com",
         "a@a.b.c.d.example.co.uk",
-        "a@my-host.com",
+        "a@my-host.example.com",
         "a@example.info",
         "a@example.international",
         "o'brien_x@example.com",

@@ -137,6 +137,8 @@ def _explained(client: Any, operation: str, error: Any, attempts: int) -> AwsErr
     code = error.response.get("Error", {}).get("Code", "")
     said = error.response.get("Error", {}).get("Message", "")
     times = f" ({attempts} attempts)" if attempts > 1 else ""
+    if error.operation_name != name:  # the chain of credentials makes calls of its own
+        return AwsError(f"{service} {name}: {error.operation_name} was refused: {code}: {said}", code)
     if code in _DENIED:
         permission = f"{client.meta.service_model.signing_name}:{name}"
         missing = f"permission {permission} is missing ({code}: {said})"

@@ -54,7 +54,14 @@ class Webhook(Action):
         ),
     ] = None
     timeout: Annotated[
-        float, Meta(gt=0, le=300, unit="seconds", description="Patience with each attempt.", local=True)
+        float,
+        Meta(
+            gt=0,
+            le=300,
+            unit="seconds",
+            description="Patience with connecting, and with each wait for the answer.",
+            local=True,
+        ),
     ] = 10.0
     retries: Annotated[int, Meta(ge=0, le=10, description="Repetitions of a failed attempt.", local=True)] = 3
 

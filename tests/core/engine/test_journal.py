@@ -56,9 +56,10 @@ def test_a_row_is_written_before_and_settled_after(tmp_path: Path) -> None:
         journal.extend(event().id, "page", 300, None)
         journal.extend(event().id, "page", 2, 7.0)
         journal.extend(event().id, "page", 2, 5.0)
+        journal.extend(event().id, "page", 301, None)
     with Journal(tmp_path / "state") as journal:
         (row,) = journal.rows()
-        assert (row.status, row.detail, row.attempts, row.findings) == ("sent", "yes", 2, 300)
+        assert (row.status, row.detail, row.attempts, row.findings) == ("sent", "yes", 2, 301)
         assert (row.settled is not None, row.through) == (True, 7.0)
         recorded = row.recorded_event
         assert recorded.time == 1.0  # what is sent again is what was sent first
