@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -110,3 +111,60 @@ def test_two_processes_that_judge_one_run_send_one_notice(
     reports = [json.loads(process.communicate()[0]) for process in both]
     assert sorted(report["actions"][0]["status"] for report in reports) == ["already_sent", "sent"]
     assert len(receiver.received) == 1
+
+
+def test_after_a_crash_the_job_is_stopped_and_the_message_not_sent_again(
+    cloud: Cloud, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cloud.jobs = {"Demo-1": "InProgress"}
+    cloud.subscribe("on.call@example.com", '{"email": ["on.call@example.com"]}')
+    run(capsys)
+    with sqlite3.connect(folder / "xdg" / "smdbg" / "journal.sqlite3") as journal:
+        journal.execute("UPDATE notices SET status='in_flight', settled=NULL")
+    journal.close()
+    status, actions = run(capsys)
+    assert (status, [one["status"] for one in actions]) == (3, ["sent", "unknown"])
+    assert "is Stopping already" in actions[0]["detail"]
+    assert "smdbg journal retry" in actions[1]["detail"]
+    assert len(cloud.published) == 1
+    status, actions = run(capsys, "--param", "mail.retry_unknown=yes")
+    assert (status, [one["status"] for one in actions]) == (1, ["already_sent", "sent"])
+    assert len(cloud.published) == 2
+
+
+def test_secrets_are_nowhere(
+    receiver: Receiver,
+    folder: Path,
+    sick: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("TOKEN", "hidden-token")
+    monkeypatch.setenv("KEY", "hidden-key")
+    (folder / "smdbg.toml").write_text(
+        '[actions.page]\ntype = "Webhook"\nretries = 1\nsecret_env = "KEY"\nheaders = ["Authorization: Bearer ${TOKEN}"]\n'
+        f'url = "{receiver.url.replace("//", "//${TOKEN}@")}/${{TOKEN}}?q=hidden-query"\n'
+        '[[rules]]\nrule = "VanishingGradient"\nactions = ["page"]\n'
+    )
+    receiver.answers = [(500, {})] * 2
+    said = ""
+    for arguments in (
+        ["--dry-run"],
+        [],
+        ["--output", "out", "-vv", "--format", "json"],
+        ["--format", "junit"],
+    ):
+        with pytest.raises(SystemExit):
+            main(["run", sick, *arguments])
+        said += "".join(capfd.readouterr())
+    with pytest.raises(SystemExit):
+        main(["journal", "--format", "json"])
+    said += "".join(capfd.readouterr())
+    assert len(receiver.received) == 3
+    assert receiver.received[-1].path == "/hidden-token?q=hidden-query"
+    written = [
+        one.read_bytes() for place in ("xdg", "out") for one in (folder / place).rglob("*") if one.is_file()
+    ]
+    assert len(written) >= 3
+    assert "hidden" not in said
+    assert not any(b"hidden" in content for content in written)
