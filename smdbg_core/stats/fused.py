@@ -173,7 +173,9 @@ class FusedPass:
         mean = total / values.size
         deviations = values - mean
         # The second term removes what rounding of the mean leaves in the first.
-        m2 = float(deviations @ deviations) - float(deviations.sum()) ** 2 / values.size
+        # A product overflows to infinity; a power of a Python float raises.
+        rest = float(deviations.sum())
+        m2 = float(deviations @ deviations) - rest * rest / values.size
         self._merge(values.size, mean, max(m2, 0.0))
         self._sum += total
         self._square_sum += float(values @ values)

@@ -79,6 +79,9 @@ class Confusion(TensorRule):
         if len(true) != len(guessed) or not len(true):
             self.skip(None, f"{len(true)} labels and {len(guessed)} predictions")
             return
+        if self.category_no is None and not _are_classes(true, guessed):
+            self.skip(None, "labels or predictions are no class numbers")
+            return
         yield from self._judge_matrix(AcrossWorkers(predictions[:1]), self._matrix(true, guessed))
 
     def _matrix(self, true: NDArray[np.int64], guessed: NDArray[np.int64]) -> _Matrix:
@@ -89,9 +92,6 @@ class Confusion(TensorRule):
                 stray = values.min() if values.min() < 0 else values.max()
                 message = f"a {name} of {stray} is none of {classes} classes"
                 raise ConfigError(message)
-        if classes > _MOST_CLASSES:
-            message = f"{classes} classes: are `labels` class numbers?"
-            raise ConfigError(message)
         return np.bincount(true * classes + guessed, minlength=classes**2).reshape(classes, classes)
 
     def _judge_matrix(self, subject: AcrossWorkers, matrix: _Matrix) -> Iterator[Finding]:
@@ -123,3 +123,8 @@ def _exactly(name: str) -> str:
 def _chosen(views: Sequence[TensorView], name: str) -> list[TensorView]:
     """The tensor of that name, else all of the collection."""
     return [view for view in views if view.name == name] or list(views)
+
+
+def _are_classes(*numbers: NDArray[np.int64]) -> bool:
+    """Whether these can be numbers of classes, of which there are not too many to tell apart."""
+    return all(values.min() >= 0 and values.max() < _MOST_CLASSES for values in numbers)
