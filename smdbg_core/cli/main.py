@@ -21,6 +21,7 @@ _COMMANDS: Final = {
     "demo": "Train a healthy and a sick network, record both, and judge them.",
     "explain": "Say what a rule or action does, and every parameter of it.",
     "journal": "List, explain and retry what actions were dispatched.",
+    "new": "Write a bundle of rules and actions, with its tests.",
     "plugins": "List all plugins, and what became of each.",
     "rules": "List the rules that are installed.",
     "run": "Judge a run with rules.",

@@ -23,8 +23,9 @@ def test_code_runs(
     )
     assert blocks
     monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": "example"}  # a page is read from top to bottom
     for code, output in blocks:
-        exec(compile(code, page, "exec", dont_inherit=True), {"__name__": "example"})
+        exec(compile(code, page, "exec", dont_inherit=True), namespace)
         printed = capsys.readouterr().out
         assert not output or printed == output
 
