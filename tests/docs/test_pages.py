@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -23,9 +25,11 @@ def test_code_runs(
     )
     assert blocks
     monkeypatch.chdir(tmp_path)
-    namespace = {"__name__": "example"}  # a page is read from top to bottom
+    # A page is read from top to bottom, and what it defines can be pickled as from any module.
+    module = ModuleType("example")
+    monkeypatch.setitem(sys.modules, "example", module)
     for code, output in blocks:
-        exec(compile(code, page, "exec", dont_inherit=True), namespace)
+        exec(compile(code, page, "exec", dont_inherit=True), module.__dict__)
         printed = capsys.readouterr().out
         assert not output or printed == output
 
