@@ -55,6 +55,11 @@ def _lines(loaded: Loaded) -> Iterator[str]:
     yield "Parameters:"
     for parameter in target.__parameters__.values():
         yield from _parameter(parameter)
+    for preset, values in (target.presets if issubclass(target, Rule) else {}).items():
+        yield ""
+        yield f"With --preset {preset}:"
+        for name, value in values.items():
+            yield f"  {name}  {_value(value)}"
 
 
 def _collection(collection: Any) -> str:

@@ -38,6 +38,7 @@ _FORMATS = ("table", "json", "jsonl", "junit")
 @click.option(
     "--param", "parameters", multiple=True, metavar="RULE.PARAM=VALUE", help="Set a parameter; repeatable."
 )
+@click.option("--preset", metavar="NAME", help="Use the values that rules bring under that name: recommended.")
 @click.option("--config", metavar="FILE", help="Configuration file; smdbg.toml by default, if it is there.")
 @click.option("--steps", metavar="A:B", help="Judge global steps from A up to, not including, B.")
 @click.option(
@@ -71,6 +72,7 @@ def command(
     path: str | None,
     rules: tuple[str, ...],
     parameters: tuple[str, ...],
+    preset: str | None,
     config: str | None,
     steps: str | None,
     mode: str | None,
@@ -104,6 +106,7 @@ def command(
             path,
             asked,
             parameters=given,
+            preset=preset or settings.preset,
             registry=registry,
             executor=executor,
             steps=parse_steps(steps),

@@ -33,6 +33,9 @@ class Config(msgspec.Struct, kw_only=True):
     path: str | None = None
     """The run to judge."""
 
+    preset: str | None = None
+    """The preset whose values rules take."""
+
     plugins: _Plugins = msgspec.field(default_factory=_Plugins)
     rules: list[dict[str, Any]] = []
     source: str = ""
@@ -97,7 +100,7 @@ def load_config(path: str | None) -> Config:
         message = f"{file}: not TOML: {error}"
         raise ConfigError(message) from None
     problems = [
-        *_unknown(document, ("path", "plugins", "rules"), f"{file}"),
+        *_unknown(document, ("path", "preset", "plugins", "rules"), f"{file}"),
         *_unknown(document.get("plugins", {}), _Plugins.__struct_fields__, f"{file}: plugins"),
     ]
     if problems:

@@ -30,6 +30,7 @@ def evaluate(
     rules: Iterable[str | Rule | type[Rule] | RuleConfig] | None = None,
     *,
     parameters: Mapping[str, Mapping[str, Any]] | None = None,
+    preset: str | None = None,
     registry: Registry | None = None,
     executor: Executor | None = None,
     steps: tuple[int | None, int | None] = (None, None),
@@ -47,6 +48,8 @@ def evaluate(
         rules: Names, classes, objects or configurations; by default every registered rule that
             applies to the data.
         parameters: Values for rules that are not configured otherwise: `{"AllZero": {"threshold": 90}}`.
+        preset: Name of a preset, such as `recommended`: values that rules bring along. Those given
+            in `parameters` or in a configuration count more; objects stay as they are.
         registry: Where plugins are found; by default those that are installed.
         executor: Where tensors are measured; by default in this thread. The result is the same.
         steps: Global steps to judge, `begin <= step < end`.
@@ -66,7 +69,7 @@ def evaluate(
         DataError: The run cannot be read.
     """
     registry = registry or Registry()
-    roster = Roster(registry, rules, parameters)
+    roster = Roster(registry, rules, parameters, preset)
     hooks = Hooks(registry.load_hooks())
     uri = run.uri if isinstance(run, Run) else str(run)
     _validate(hooks, roster.entries, uri)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from smdbg_builtin_rules.classes import class_labels, predicted_classes
-from smdbg_core import AcrossWorkers, ConfigError, Finding, Meta, Reads, StepView, TensorRule, TensorView
+from smdbg_core import AcrossWorkers, ConfigError, Finding, Meta, Reads, RuleRun, StepView, TensorRule, TensorView
 
 _Matrix = NDArray[np.int64]
 
@@ -45,6 +46,19 @@ class Confusion(TensorRule):
         Meta(description="Shares of all predictions of a class, or of all its labels.", local=True),
     ] = "column"
 
+    window: Annotated[
+        int,
+        Meta(ge=1, unit="saved steps", description="Steps of a mode whose counts are added up.", local=True),
+    ] = 1
+    at_end: Annotated[
+        bool,
+        Meta(description="Whether to judge once, at the end: how training ended, not began.", local=True),
+    ] = False
+    min_samples: Annotated[
+        int,
+        Meta(ge=1, unit="samples", description="Classes with fewer in the matrix are left out.", local=True),
+    ] = 1
+
     def reads(self) -> tuple[Reads, ...]:
         """Labels and predictions."""
         return (
@@ -62,8 +76,13 @@ class Confusion(TensorRule):
             ),
         )
 
+    def start(self, run: RuleRun) -> None:
+        """Forget all matrices."""
+        self._recent: dict[str, deque[_Matrix]] = {}
+        self._last: dict[str, AcrossWorkers] = {}
+
     def evaluate(self, step: StepView) -> Iterator[Finding]:
-        """Judge the matrix of this step alone."""
+        """Judge the matrix of this step, added to those of the steps before in the window."""
         labels = _chosen(step.tensors("labels"), self.labels)
         predictions = _chosen(step.tensors("predictions"), self.predictions)
         if not labels or not predictions:
@@ -79,7 +98,21 @@ class Confusion(TensorRule):
         if len(true) != len(guessed) or not len(true):
             self.skip(None, f"{len(true)} labels and {len(guessed)} predictions")
             return
-        yield from self._judge_matrix(AcrossWorkers(predictions[:1]), self._matrix(true, guessed))
+        recent = self._recent.setdefault(step.mode, deque(maxlen=self.window))
+        recent.append(self._matrix(true, guessed))
+        subject = self._last[step.mode] = AcrossWorkers(predictions[:1])
+        if self.at_end:
+            return
+        if len(recent) < self.window:
+            self.skip(None, "too few saved steps", have=len(recent), need=self.window)
+            return
+        yield from self._judge_matrix(subject, _total(recent))
+
+    def finish(self, run: RuleRun) -> Iterator[Finding]:
+        """Judge the last steps of every mode."""
+        if self.at_end:
+            for mode, subject in self._last.items():
+                yield from self._judge_matrix(subject, _total(self._recent[mode]))
 
     def _matrix(self, true: NDArray[np.int64], guessed: NDArray[np.int64]) -> _Matrix:
         """Counts by label and prediction."""
@@ -96,7 +129,7 @@ class Confusion(TensorRule):
 
     def _judge_matrix(self, subject: AcrossWorkers, matrix: _Matrix) -> Iterator[Finding]:
         totals = matrix.sum(axis=0 if self.normalize == "column" else 1)
-        for one in np.flatnonzero(totals).tolist():
+        for one in np.flatnonzero(totals >= self.min_samples).tolist():
             share = matrix[one, one] / totals[one]
             text = f"diag[{one}]={share:.4g} < {self.min_diag:g}"
             yield from self.judge(subject, f"diag[{one}]", share, "<", self.min_diag, message=text)
@@ -112,6 +145,15 @@ class Confusion(TensorRule):
 
 
 _MOST_CLASSES = 4096
+
+
+def _total(matrices: Iterable[_Matrix]) -> _Matrix:
+    """The sum of matrices, which may know different numbers of classes."""
+    many = list(matrices)
+    total = np.zeros((max(map(len, many)),) * 2, np.int64)
+    for matrix in many:
+        total[: len(matrix), : len(matrix)] += matrix
+    return total
 
 
 def _exactly(name: str) -> str:

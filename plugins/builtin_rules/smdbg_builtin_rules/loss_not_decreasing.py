@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 
+from smdbg_builtin_rules.phases import VALIDATION_PREFIXES, metric_of
 from smdbg_core import (
     AcrossWorkers,
     Collection,
@@ -49,13 +51,40 @@ class LossNotDecreasing(TensorRule):
         ),
     ] = None
 
+    prefer: Annotated[
+        Literal["EVAL", "TRAIN"],
+        Meta(description="Which mode is read first where `mode` names none.", local=True),
+    ] = "EVAL"
+    relative_to: Annotated[
+        Literal["earlier", "first"],
+        Meta(
+            description="What changes are measured by: the earlier loss, or the first one saved, "
+            "which does not go to zero.",
+            local=True,
+        ),
+    ] = "earlier"
+    smoothing: Annotated[
+        int,
+        Meta(ge=1, unit="saved steps", description="Losses are means of the last so many.", local=True),
+    ] = 1
+    least_progress_percent: Annotated[
+        float | None,
+        Meta(
+            lt=100,
+            unit="percent",
+            description="At the end, a loss that lies less than this below its first value fires.",
+            local=True,
+        ),
+    ] = None
+
     def reads(self) -> tuple[Reads, ...]:
         """The selected losses; without any selector and collection, every scalar."""
+        modes = ("EVAL", "TRAIN", "GLOBAL") if self.prefer == "EVAL" else ("TRAIN", "EVAL", "GLOBAL")
         losses = Reads(
             group="losses",
             collections=("losses",) if self.use_losses_collection else (),
             statistics=("size", "mean"),
-            modes=(self.mode,) if self.mode else ("EVAL", "TRAIN", "GLOBAL"),
+            modes=(self.mode,) if self.mode else modes,
             optional=True,
         )
         selected = losses._replace(
@@ -69,6 +98,7 @@ class LossNotDecreasing(TensorRule):
         """Forget the past of all losses."""
         self._past: dict[tuple[str, str], list[tuple[int, float]]] = {}
         self._checked: dict[tuple[str, str], int] = {}
+        self._series: dict[tuple[str, str], _Series] = {}
 
     def evaluate(self, step: StepView) -> Iterator[Finding]:
         """Compare each loss with an earlier one, at most every `num_steps` steps."""
@@ -93,9 +123,11 @@ class LossNotDecreasing(TensorRule):
                 loss, "non_finite", loss.non_finite, ">", 0, message="the loss is not finite", non_finite=0
             )
             return
+        series = self._series.setdefault(key, _Series(self.smoothing))
+        series.add(loss)
         past = self._past.setdefault(key, [])
         earlier = [index for index, (at, _) in enumerate(past) if at <= now - self.num_steps]
-        past.append((now, loss.mean))
+        past.append((now, series.mean))
         if not earlier:
             self.skip(loss, "too few saved steps", have=now - past[0][0], need=self.num_steps)
             return
@@ -104,15 +136,27 @@ class LossNotDecreasing(TensorRule):
         if key in self._checked and now - self._checked[key] < self.num_steps:
             return
         self._checked[key] = now
-        yield from self._compare(loss, reference_step, reference, now)
+        yield from self._compare(series, reference_step, reference, now)
+
+    def finish(self, run: RuleRun) -> Iterator[Finding]:
+        """Judge how far every loss has come, where that is asked for."""
+        least = self.least_progress_percent
+        for series in self._series.values() if least is not None else ():
+            first, last = series.ends
+            # The validation loss of boosting begins where the first tree has led it.
+            if series.steps < self.num_steps or _is_validation(series.loss.name):
+                continue
+            progress = _decrease(first, last, first)
+            text = f"loss {first:.6g} at first, {last:.6g} at last: decrease {progress:.4g} % < {least:g} %"
+            yield from self.judge(series.loss, "progress_percent", progress, "<", least or 0.0, message=text)
 
     def _compare(
-        self, loss: AcrossWorkers, reference_step: int, reference: float, now: int
+        self, series: _Series, reference_step: int, reference: float, now: int
     ) -> Iterator[Finding]:
-        percent = _decrease(reference, loss.mean)
-        change = (
-            f"loss {reference:.6g} at {loss.location['mode']} step {reference_step}, {loss.mean:.6g} at {now}"
-        )
+        loss, value = series.loss, series.mean
+        scale = reference if self.relative_to == "earlier" else series.ends[0]
+        percent = _decrease(reference, value, scale)
+        change = f"loss {reference:.6g} at {loss.location['mode']} step {reference_step}, {value:.6g} at {now}"
         if percent < 0:
             text = f"{change}: increase {-percent:.4g} % > {self.increase_threshold_percent:g} %"
             yield from self.judge(
@@ -125,8 +169,58 @@ class LossNotDecreasing(TensorRule):
         yield from self.judge(loss, "decrease_percent", percent, comparison, self.diff_percent, message=text)
 
 
-def _decrease(before: float, after: float) -> float:
-    """Decrease in percent of the magnitude before."""
-    if before == 0:
-        return 0.0 if after == 0 else math.copysign(math.inf, -after)
-    return 100 * (before - after) / abs(before)
+class _Series:
+    """The losses of one tensor in one mode: its last ones, and its first.
+
+    Args:
+        smoothing: Of how many losses means are taken.
+    """
+
+    loss: AcrossWorkers
+    """The last one."""
+
+    def __init__(self, smoothing: int) -> None:
+        self._smoothing = smoothing
+        self._recent: deque[float] = deque(maxlen=smoothing)
+        self._first: list[float] = []
+        self._begin = 0
+        self._count = 0
+
+    def add(self, loss: AcrossWorkers) -> None:
+        """Take in a finite loss."""
+        self.loss = loss
+        self._recent.append(loss.mean)
+        if not self._first:
+            self._begin = loss.location["mode_step"]
+        if len(self._first) < self._smoothing:
+            self._first.append(loss.mean)
+        self._count += 1
+
+    @property
+    def mean(self) -> float:
+        """Mean of the last losses."""
+        return math.fsum(self._recent) / len(self._recent)
+
+    @property
+    def steps(self) -> int:
+        """Steps of the mode from the first loss to the last."""
+        return int(self.loss.location["mode_step"]) - self._begin
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Mean of the first and of the last losses, of fewer where there are few."""
+        width = max(1, min(self._smoothing, self._count // 4))
+        first, last = self._first[:width], list(self._recent)[-width:]
+        return math.fsum(first) / len(first), math.fsum(last) / len(last)
+
+
+def _is_validation(name: str) -> bool:
+    parts = metric_of(name)
+    return parts is not None and parts[0] in VALIDATION_PREFIXES
+
+
+def _decrease(before: float, after: float, scale: float) -> float:
+    """Decrease in percent of the magnitude of `scale`."""
+    if scale == 0:
+        return 0.0 if after == before else math.copysign(math.inf, before - after)
+    return 100 * (before - after) / abs(scale)

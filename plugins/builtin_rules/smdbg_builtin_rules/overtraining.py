@@ -43,6 +43,16 @@ class Overtraining(TensorRule):
         Meta(description="One observation: the mean of a phase, or every saved step.", local=True),
     ] = "phase"
 
+    rise: Annotated[
+        float,
+        Meta(
+            ge=0,
+            unit="fraction",
+            description="How far a stale loss must lie above its best, as a share of its first value.",
+            local=True,
+        ),
+    ] = 0.0
+
     def reads(self) -> Reads:
         """The losses."""
         return Reads(
@@ -89,6 +99,9 @@ class Overtraining(TensorRule):
     def _observe(self, loss: AcrossWorkers, kind: str, value: float) -> Iterator[Finding]:
         tracker = self._trackers.setdefault((loss.name, kind), _Tracker())
         tracker.observe(value, self.delta)
+        if self.rise and not tracker.risen > self.rise:
+            yield from self.judge(loss, f"rise_{kind}", tracker.risen, ">", self.rise, non_finite=0)
+            return
         patience = self.patience_train if kind == "training" else self.patience_validation
         text = (
             f"the {kind} loss has not improved by {self.delta:g} for {tracker.stale} observations "
@@ -105,13 +118,24 @@ class _Tracker:
     def __init__(self) -> None:
         self.best = math.inf
         self.stale = 0
+        self._first = self._now = math.nan
 
     def observe(self, value: float, delta: float) -> None:
         """Take in an observation; one that is not a number is no improvement."""
+        self._now = value
+        if self._first != self._first:
+            self._first = value
         if value < self.best - delta:
             self.best, self.stale = value, 0
         else:
             self.stale += 1
+
+    @property
+    def risen(self) -> float:
+        """How far the loss lies above its best, as a share of its first value."""
+        if not self._first or not math.isfinite(self._now):
+            return math.inf
+        return (self._now - self.best) / abs(self._first)
 
 
 def _loss(loss: AcrossWorkers) -> float:
