@@ -199,7 +199,9 @@ def recipe_of(split: Split, number: int, family: str | None = None, **changes: A
     recipe, rng = _base(split, number)
     names = ["plain", *FAMILIES]
     chosen = family or names[(number // 5) % len(names)]
-    return replace(FAMILIES[chosen](recipe, rng), family=chosen, **changes)
+    varied = FAMILIES[chosen](recipe, rng)
+    convolution = varied.convolution and varied.task == "images"
+    return replace(varied, family=chosen, convolution=convolution, **changes)
 
 
 def healthy_recipes(split: Split, count: int) -> Iterator[Recipe]:

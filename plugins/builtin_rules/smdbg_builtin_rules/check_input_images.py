@@ -29,6 +29,7 @@ class CheckInputImages(TensorRule):
 
     frameworks: ClassVar = DEEP_LEARNING
     group: ClassVar = "deep learning application"
+    presets: ClassVar = {"recommended": {"threshold_mean": 0.5, "min_spread": 0.05, "max_spread": 10.0}}
     collections_to_save: ClassVar = (
         Collection("input_image", include_regex=".*hybridsequential0_input_0", save_interval=500),
     )

@@ -29,6 +29,7 @@ class ClassImbalance(TensorRule):
     """
 
     group: ClassVar = "universal"
+    presets: ClassVar = {"recommended": {"confidence": 2.0, "recent": 10, "at_end": True, "threshold_misprediction": 0.8}}
 
     threshold_imbalance: Annotated[
         float,

@@ -23,6 +23,16 @@ class Confusion(TensorRule):
     """
 
     group: ClassVar = "universal"
+    presets: ClassVar = {
+        "recommended": {
+            "normalize": "row",
+            "min_diag": 0.5,
+            "max_off_diag": 0.5,
+            "window": 10,
+            "at_end": True,
+            "min_samples": 20,
+        }
+    }
 
     category_no: Annotated[
         int | None, Meta(ge=2, description="Number of classes; found from the data without.")

@@ -17,6 +17,13 @@ class FeatureImportanceOverweight(TensorRule):
 
     frameworks: ClassVar = XGBOOST
     group: ClassVar = "xgboost"
+    presets: ClassVar = {
+        "recommended": {
+            "tensor_regex": (".*feature_importance/total_gain",),
+            "nfeatures": 1,
+            "at_end": True,
+        }
+    }
     collections_to_save: ClassVar = (Collection("feature_importance", save_interval=500),)
 
     threshold: Annotated[

@@ -29,6 +29,16 @@ class LossNotDecreasing(TensorRule):
     """
 
     group: ClassVar = "universal"
+    presets: ClassVar = {
+        "recommended": {
+            "prefer": "TRAIN",
+            "relative_to": "first",
+            "smoothing": 5,
+            "diff_percent": 0.0,
+            "increase_threshold_percent": 50.0,
+            "least_progress_percent": 10.0,
+        }
+    }
     severity: ClassVar = "critical"
     collections_to_save: ClassVar = (Collection("losses", save_interval=500),)
 

@@ -29,6 +29,7 @@ class NLPSequenceRatio(TensorRule):
 
     frameworks: ClassVar = DEEP_LEARNING
     group: ClassVar = "deep learning application"
+    presets: ClassVar = {"recommended": {"patience": 3}}
     severity: ClassVar = "info"
     collections_to_save: ClassVar = (
         Collection("input_sequence", include_regex=".*embedding0_input_0", save_interval=500),

@@ -20,6 +20,7 @@ class Overtraining(TensorRule):
     """
 
     group: ClassVar = "universal"
+    presets: ClassVar = {"recommended": {"rise": 0.1, "patience_validation": 5, "patience_train": 10}}
     severity: ClassVar = "info"
 
     patience_train: Annotated[

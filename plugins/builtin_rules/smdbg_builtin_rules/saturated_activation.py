@@ -33,6 +33,16 @@ class SaturatedActivation(TensorRule):
 
     frameworks: ClassVar = DEEP_LEARNING
     group: ClassVar = "deep learning"
+    presets: ClassVar = {
+        "recommended": {
+            "threshold_tanh_min": -3.0,
+            "threshold_tanh_max": 3.0,
+            "threshold_sigmoid_min": -6.0,
+            "threshold_sigmoid_max": 6.0,
+            "threshold_inactivity": 10.0,
+            "window": 3,
+        }
+    }
 
     collection_names: Annotated[tuple[str, ...], Meta(description="Collections of activation inputs.")] = ()
     tensor_regex: Annotated[

@@ -18,6 +18,7 @@ class TensorVariance(TensorRule):
 
     frameworks: ClassVar = DEEP_LEARNING
     group: ClassVar = "deep learning"
+    presets: ClassVar = {"recommended": {"min_dimensions": 2, "patience": 3}}
     requires: ClassVar = (("collection_names", "tensor_regex"), ("max_threshold", "min_threshold"))
 
     collection_names: Annotated[tuple[str, ...], Meta(description="Collections to inspect.")] = ()

@@ -18,6 +18,7 @@ class UnchangedTensor(TensorRule):
     """
 
     group: ClassVar = "universal"
+    presets: ClassVar = {"recommended": {"trained_only": True, "num_steps": 5}}
     requires: ClassVar = (("collection_names", "tensor_regex"),)
 
     collection_names: Annotated[tuple[str, ...], Meta(description="Collections to inspect.")] = ()
