@@ -16,6 +16,7 @@ from tests.detection.recipes import Split
 __all__ = ["BoostedInjection", "BoostedRecipe", "boost", "boosted_recipe", "boosted_recipes"]
 
 _COLLECTIONS = (
+    Collection("weights", ["^$"]),
     Collection("metrics", ["^(train|validation)-"]),
     Collection("losses", ["^(train|validation)-(?!auc)"]),
     Collection("feature_importance", ["^feature_importance/"]),
@@ -104,8 +105,8 @@ def boost(recipe: BoostedRecipe, injection: BoostedInjection, folder: Path | Non
         "verbosity": 0,
         "eval_metric": ["logloss", "auc"] if classifies else ["rmse"],
     }
-    if injection.depth and injection.depth > 6:
-        settings["min_child_weight"] = 0
+    if injection.depth is not None and injection.depth > 6:
+        settings |= {"min_child_weight": 0, "lambda": 0}
     model = xgboost.Booster(settings, [train, validation])
     writer = None if folder is None else TrialWriter(folder, collections=_COLLECTIONS)
     for number in range(recipe.rounds):

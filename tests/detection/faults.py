@@ -228,7 +228,7 @@ FAULTS: tuple[Fault, ...] = (
         _various(_boosted(BoostedInjection(leak=0.02)), _boosted(BoostedInjection(leak=0.0))),
         harms=False,
     ),
-    Fault("deep trees", ("TreeDepth",), _boosted(BoostedInjection(depth=12)), harms=False),
+    Fault("deep trees", ("TreeDepth",), _boosted(BoostedInjection(depth=14, label_noise=0.1)), harms=False),
     Fault(
         "boosting: overfit",
         ("Overfit", "Overtraining"),
@@ -257,8 +257,8 @@ FAULTS: tuple[Fault, ...] = (
         _classification(Injection(validation_in_training=True)),
         harms=False,
     ),
-    Fault("a third of the labels wrong", (), _classification(Injection(label_noise=0.35))),
-    Fault("data sorted by class", (), _classification(Injection(sorted_data=True))),
+    Fault("a third of the labels wrong", (), _classification(Injection(label_noise=0.35)), harms=False),
+    Fault("data sorted by class", (), _classification(Injection(sorted_data=True)), harms=False),
     Fault(
         "dropout left on in evaluation",
         (),

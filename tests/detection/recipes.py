@@ -178,6 +178,10 @@ def _long(recipe: Recipe, rng: np.random.Generator) -> Recipe:
     return replace(recipe, task=task, inputs=inputs, epochs=24, samples=3000, decay=0.002, schedule="cosine")
 
 
+def _rarely_saved(recipe: Recipe, rng: np.random.Generator) -> Recipe:
+    return replace(recipe, saved_steps=10)
+
+
 FAMILIES = {
     "plain": lambda recipe, rng: recipe,
     "frozen backbone by intent": _frozen_backbone,
@@ -190,6 +194,7 @@ FAMILIES = {
     "images in 0..1": _unit_range,
     "residual": _residual,
     "long training": _long,
+    "rarely saved": _rarely_saved,
 }
 """What a healthy recipe is varied by."""
 

@@ -177,7 +177,7 @@ class _Training:
         if step < warm:
             return recipe.rate * (step + 1) / warm
         if recipe.schedule == "cosine":
-            return recipe.rate * (0.02 + 0.98 * 0.5 * (1 + np.cos(np.pi * (step - warm) / (total - warm))))
+            return recipe.rate * 0.5 * (1 + float(np.cos(np.pi * (step - warm) / (total - warm))))
         return recipe.rate
 
     def _evaluated(self, chosen: Array) -> dict[str, Any]:

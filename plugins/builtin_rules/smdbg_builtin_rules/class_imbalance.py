@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 
-from smdbg_builtin_rules.classes import class_labels, predicted_classes
+from smdbg_builtin_rules.classes import are_whole, class_labels, predicted_classes
 from smdbg_core import Finding, Meta, Reads, Regex, RuleRun, StepView, TensorRule, TensorView
 
 
@@ -29,7 +29,15 @@ class ClassImbalance(TensorRule):
     """
 
     group: ClassVar = "universal"
-    presets: ClassVar = {"recommended": {"confidence": 2.0, "recent": 10, "at_end": True, "threshold_misprediction": 0.8}}
+    presets: ClassVar = {
+        "recommended": {
+            "confidence": 2.0,
+            "recent": 4,
+            "threshold_misprediction": 0.8,
+            "whole_labels": True,
+            "at_end": True,
+        }
+    }
 
     threshold_imbalance: Annotated[
         float,
@@ -69,6 +77,10 @@ class ClassImbalance(TensorRule):
             local=True,
         ),
     ] = None
+    whole_labels: Annotated[
+        bool,
+        Meta(description="Whether labels that are no whole numbers, as of a regression, are skipped.", local=True),
+    ] = False
     at_end: Annotated[
         bool,
         Meta(description="Whether mispredictions are judged once, at the end.", local=True),
@@ -98,7 +110,7 @@ class ClassImbalance(TensorRule):
             if label is not None:
                 self._count(label, prediction)
         total = sum(self._seen.values())
-        if not labels:
+        if not labels or (self.whole_labels and not total):
             return
         if total < self.samples:
             self.skip(labels[0], "too few labels", have=total, need=self.samples)
@@ -114,6 +126,9 @@ class ClassImbalance(TensorRule):
             yield from self._judge_mispredictions(self._last)
 
     def _count(self, label: TensorView, prediction: TensorView | None) -> None:
+        if self.whole_labels and not are_whole(label.values):
+            self.skip(label, "labels are no whole numbers")
+            return
         true, dropped = class_labels(label.values)
         self._seen.update(true.tolist())
         if prediction is None or dropped:

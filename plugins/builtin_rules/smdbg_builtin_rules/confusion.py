@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from smdbg_builtin_rules.classes import class_labels, predicted_classes
+from smdbg_builtin_rules.classes import are_whole, class_labels, predicted_classes
 from smdbg_core import AcrossWorkers, ConfigError, Finding, Meta, Reads, RuleRun, StepView, TensorRule, TensorView
 
 _Matrix = NDArray[np.int64]
@@ -28,7 +28,8 @@ class Confusion(TensorRule):
             "normalize": "row",
             "min_diag": 0.5,
             "max_off_diag": 0.5,
-            "window": 10,
+            "window": 4,
+            "whole_labels": True,
             "at_end": True,
             "min_samples": 20,
         }
@@ -60,6 +61,10 @@ class Confusion(TensorRule):
         int,
         Meta(ge=1, unit="saved steps", description="Steps of a mode whose counts are added up.", local=True),
     ] = 1
+    whole_labels: Annotated[
+        bool,
+        Meta(description="Whether labels that are no whole numbers, as of a regression, are skipped.", local=True),
+    ] = False
     at_end: Annotated[
         bool,
         Meta(description="Whether to judge once, at the end: how training ended, not began.", local=True),
@@ -97,6 +102,9 @@ class Confusion(TensorRule):
         predictions = _chosen(step.tensors("predictions"), self.predictions)
         if not labels or not predictions:
             self.skip(None, "labels without predictions" if labels else "predictions without labels")
+            return
+        if self.whole_labels and not all(are_whole(view.values) for view in labels):
+            self.skip(None, "labels are no whole numbers")
             return
         true = np.concatenate([class_labels(view.values)[0] for view in labels])
         guessed = np.concatenate(

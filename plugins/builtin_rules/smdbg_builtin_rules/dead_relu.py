@@ -20,7 +20,7 @@ class DeadRelu(TensorRule):
 
     frameworks: ClassVar = DEEP_LEARNING
     group: ClassVar = "deep learning"
-    presets: ClassVar = {"recommended": {"window": 5}}
+    presets: ClassVar = {"recommended": {"window": 3, "threshold_layer": 60.0}}
     collections_to_save: ClassVar = (
         Collection("relu_output", include_regex=".*relu_output", save_interval=500),
     )

@@ -35,8 +35,8 @@ class LossNotDecreasing(TensorRule):
             "relative_to": "first",
             "smoothing": 5,
             "diff_percent": 0.0,
-            "increase_threshold_percent": 50.0,
-            "least_progress_percent": 10.0,
+            "increase_threshold_percent": 99.0,
+            "least_progress_percent": 20.0,
         }
     }
     severity: ClassVar = "critical"
@@ -137,9 +137,11 @@ class LossNotDecreasing(TensorRule):
         series.add(loss)
         past = self._past.setdefault(key, [])
         earlier = [index for index, (at, _) in enumerate(past) if at <= now - self.num_steps]
-        past.append((now, series.mean))
-        if not earlier:
-            self.skip(loss, "too few saved steps", have=now - past[0][0], need=self.num_steps)
+        if series.full:
+            past.append((now, series.mean))
+        if not earlier or not series.full:
+            have = now - past[0][0] if past else 0
+            self.skip(loss, "too few saved steps", have=have, need=self.num_steps)
             return
         reference_step, reference = past[earlier[-1]]
         del past[: earlier[-1]]
@@ -164,7 +166,7 @@ class LossNotDecreasing(TensorRule):
         self, series: _Series, reference_step: int, reference: float, now: int
     ) -> Iterator[Finding]:
         loss, value = series.loss, series.mean
-        scale = reference if self.relative_to == "earlier" else series.ends[0]
+        scale = reference if self.relative_to == "earlier" else series.first
         percent = _decrease(reference, value, scale)
         change = f"loss {reference:.6g} at {loss.location['mode']} step {reference_step}, {value:.6g} at {now}"
         if percent < 0:
@@ -205,6 +207,16 @@ class _Series:
         if len(self._first) < self._smoothing:
             self._first.append(loss.mean)
         self._count += 1
+
+    @property
+    def full(self) -> bool:
+        """Whether there are enough losses for a mean."""
+        return self._count >= self._smoothing
+
+    @property
+    def first(self) -> float:
+        """Mean of the first losses."""
+        return math.fsum(self._first) / len(self._first)
 
     @property
     def mean(self) -> float:

@@ -18,7 +18,7 @@ class Overfit(TensorRule):
     """
 
     group: ClassVar = "universal"
-    presets: ClassVar = {"recommended": {"relative_to": "first", "ratio_threshold": 0.3, "patience": 3}}
+    presets: ClassVar = {"recommended": {"relative_to": "first", "ratio_threshold": 0.4, "patience": 3}}
 
     tensor_regex: Annotated[
         tuple[Regex, ...], Meta(description="Losses; the collection `losses` without.")

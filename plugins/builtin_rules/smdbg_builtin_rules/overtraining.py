@@ -20,7 +20,7 @@ class Overtraining(TensorRule):
     """
 
     group: ClassVar = "universal"
-    presets: ClassVar = {"recommended": {"rise": 0.1, "patience_validation": 5, "patience_train": 10}}
+    presets: ClassVar = {"recommended": {"rise": 0.05, "patience_validation": 4, "patience_train": 6}}
     severity: ClassVar = "info"
 
     patience_train: Annotated[
@@ -49,7 +49,8 @@ class Overtraining(TensorRule):
         Meta(
             ge=0,
             unit="fraction",
-            description="How far a stale loss must lie above its best, as a share of its first value.",
+            description="An observation no further above the best is none without improvement, as a "
+            "share of the first loss saved.",
             local=True,
         ),
     ] = 0.0
@@ -65,11 +66,14 @@ class Overtraining(TensorRule):
     def start(self, run: RuleRun) -> None:
         """Forget all optima."""
         self._trackers: dict[tuple[str, str], _Tracker] = {}
+        self._scales: dict[str, float] = {}
         self._phases: dict[str, tuple[str, Phase, AcrossWorkers]] = {}
 
     def evaluate(self, step: StepView) -> Iterator[Finding]:
         """Observe finished phases; where there are no modes, every step."""
         losses = {name: AcrossWorkers(views) for name, views in step.by_tensor()}
+        for name, loss in losses.items():
+            self._scales.setdefault(name, abs(_loss(loss)))
         if step.mode == "GLOBAL":
             for name, loss in losses.items():
                 split, metric = metric_of(name) or ("train", name)
@@ -99,10 +103,7 @@ class Overtraining(TensorRule):
 
     def _observe(self, loss: AcrossWorkers, kind: str, value: float) -> Iterator[Finding]:
         tracker = self._trackers.setdefault((loss.name, kind), _Tracker())
-        tracker.observe(value, self.delta)
-        if self.rise and not tracker.risen > self.rise:
-            yield from self.judge(loss, f"rise_{kind}", tracker.risen, ">", self.rise, non_finite=0)
-            return
+        tracker.observe(value, self.delta, self.rise * self._scales[loss.name] if self.rise else 0.0)
         patience = self.patience_train if kind == "training" else self.patience_validation
         text = (
             f"the {kind} loss has not improved by {self.delta:g} for {tracker.stale} observations "
@@ -119,24 +120,15 @@ class _Tracker:
     def __init__(self) -> None:
         self.best = math.inf
         self.stale = 0
-        self._first = self._now = math.nan
 
-    def observe(self, value: float, delta: float) -> None:
+    def observe(self, value: float, delta: float, margin: float) -> None:
         """Take in an observation; one that is not a number is no improvement."""
-        self._now = value
-        if self._first != self._first:
-            self._first = value
         if value < self.best - delta:
             self.best, self.stale = value, 0
+        elif margin and value <= self.best + margin:
+            self.stale = 0
         else:
             self.stale += 1
-
-    @property
-    def risen(self) -> float:
-        """How far the loss lies above its best, as a share of its first value."""
-        if not self._first or not math.isfinite(self._now):
-            return math.inf
-        return (self._now - self.best) / abs(self._first)
 
 
 def _loss(loss: AcrossWorkers) -> float:

@@ -33,7 +33,9 @@ class PoorWeightInitialization(TensorRule):
 
     frameworks: ClassVar = DEEP_LEARNING
     group: ClassVar = "deep learning"
-    presets: ClassVar = {"recommended": {"threshold": 1e4, "gradient_ratio": 1e-5, "patience": 10}}
+    presets: ClassVar = {
+        "recommended": {"exclude": ("bias",), "threshold": 1000.0, "gradient_ratio": 1e-4, "patience": 10}
+    }
     collections_to_save: ClassVar = (
         Collection("relu_input", include_regex=".*relu_input", save_interval=500),
     )

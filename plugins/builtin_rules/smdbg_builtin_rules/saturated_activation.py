@@ -39,7 +39,7 @@ class SaturatedActivation(TensorRule):
             "threshold_tanh_max": 3.0,
             "threshold_sigmoid_min": -6.0,
             "threshold_sigmoid_max": 6.0,
-            "threshold_inactivity": 10.0,
+            "threshold_inactivity": 30.0,
             "window": 3,
         }
     }

@@ -19,7 +19,7 @@ class WeightUpdateRatio(TensorRule):
 
     frameworks: ClassVar = DEEP_LEARNING
     group: ClassVar = "deep learning"
-    presets: ClassVar = {"recommended": {"trained_only": True, "patience": 3, "large_threshold": 10.0, "small_threshold": 1e-7}}
+    presets: ClassVar = {"recommended": {"trained_only": True, "patience": 3, "small_threshold": 1e-7}}
     collections_to_save: ClassVar = (Collection("weights", save_interval=500),)
 
     num_steps: Annotated[
