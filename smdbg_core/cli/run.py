@@ -38,7 +38,9 @@ _FORMATS = ("table", "json", "jsonl", "junit")
 @click.option(
     "--param", "parameters", multiple=True, metavar="RULE.PARAM=VALUE", help="Set a parameter; repeatable."
 )
-@click.option("--preset", metavar="NAME", help="Use the values that rules bring under that name: recommended.")
+@click.option(
+    "--preset", metavar="NAME", help="Use the values that rules bring under that name: recommended."
+)
 @click.option("--config", metavar="FILE", help="Configuration file; smdbg.toml by default, if it is there.")
 @click.option("--steps", metavar="A:B", help="Judge global steps from A up to, not including, B.")
 @click.option(

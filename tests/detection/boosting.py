@@ -129,7 +129,9 @@ def _data(recipe: BoostedRecipe, injection: BoostedInjection) -> tuple[NDArray[A
     train, held_out = injection.samples or recipe.samples, 500
     inputs = rng.standard_normal((train + held_out, recipe.features))
     weight = np.zeros(recipe.features)
-    weight[: recipe.informative] = rng.uniform(0.5, 1.5, recipe.informative) * rng.choice((-1, 1), recipe.informative)
+    weight[: recipe.informative] = rng.uniform(0.5, 1.5, recipe.informative) * rng.choice(
+        (-1, 1), recipe.informative
+    )
     signal = inputs @ weight + 0.6 * np.abs(inputs[:, 0]) + 0.5 * inputs[:, 1] * inputs[:, 2]
     signal = (signal - signal.mean()) / signal.std()
     if recipe.objective == "binary:logistic":
@@ -148,7 +150,9 @@ def _data(recipe: BoostedRecipe, injection: BoostedInjection) -> tuple[NDArray[A
     return inputs[:train], labels[:train], inputs[train:], labels[train:]
 
 
-def _tensors(model: Any, train: Any, validation: Any, number: int, settings: dict[str, Any]) -> dict[str, Any]:
+def _tensors(
+    model: Any, train: Any, validation: Any, number: int, settings: dict[str, Any]
+) -> dict[str, Any]:
     """What the hook saves after a round."""
     saved: dict[str, Any] = {}
     for part in model.eval_set([(train, "train"), (validation, "validation")], number).split("\t")[1:]:

@@ -152,8 +152,12 @@ FAULTS: tuple[Fault, ...] = (
             init="torch",
         ),
     ),
-    Fault("missing input normalisation", ("CheckInputImages",), _images(Injection(inputs="raw")), harms=False),
-    Fault("double input normalisation", ("CheckInputImages",), _images(Injection(inputs="double")), harms=False),
+    Fault(
+        "missing input normalisation", ("CheckInputImages",), _images(Injection(inputs="raw")), harms=False
+    ),
+    Fault(
+        "double input normalisation", ("CheckInputImages",), _images(Injection(inputs="double")), harms=False
+    ),
     Fault(
         "blank inputs",
         ("AllZero", "VanishingGradient", "LossNotDecreasing"),
@@ -175,7 +179,12 @@ FAULTS: tuple[Fault, ...] = (
         ("SaturatedActivation", "VanishingGradient", "PoorWeightInitialization"),
         _various(*(_activation("sigmoid", Injection(gain=gain), optimiser="adam") for gain in (40, 80, 160))),
     ),
-    Fault("layers frozen by mistake", _NOT_MOVING, _network(Injection(not_optimised=1), {"depth": 2}), harms=False),
+    Fault(
+        "layers frozen by mistake",
+        _NOT_MOVING,
+        _network(Injection(not_optimised=1), {"depth": 2}),
+        harms=False,
+    ),
     Fault(
         "optimiser step skipped",
         ("LossNotDecreasing", *_NOT_MOVING),
@@ -185,7 +194,11 @@ FAULTS: tuple[Fault, ...] = (
         "NaN in the data",
         ("ExplodingTensor", "LossNotDecreasing"),
         _various(
-            *(_network(Injection(nan_share=s), {"task": t}) for s in (0.002, 0.02) for t in ("points", "images"))
+            *(
+                _network(Injection(nan_share=s), {"task": t})
+                for s in (0.002, 0.02)
+                for t in ("points", "images")
+            )
         ),
     ),
     Fault(
@@ -213,7 +226,11 @@ FAULTS: tuple[Fault, ...] = (
         "overtrained",
         ("Overtraining", "Overfit"),
         _classification(
-            Injection(label_noise=0.25, samples=500), epochs=70, widths=(128, 64), optimiser="adam", rate=0.003
+            Injection(label_noise=0.25, samples=500),
+            epochs=70,
+            widths=(128, 64),
+            optimiser="adam",
+            rate=0.003,
         ),
     ),
     Fault(

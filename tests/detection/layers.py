@@ -8,8 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "Activation", "BatchNorm", "Convolution", "Dropout", "Embedding", "Layer", "LayerNorm", "Linear",
-    "Parameter", "Skip",
+    "Activation",
+    "BatchNorm",
+    "Convolution",
+    "Dropout",
+    "Embedding",
+    "Layer",
+    "LayerNorm",
+    "Linear",
+    "Parameter",
+    "Skip",
 ]
 
 Array = NDArray[Any]
@@ -71,7 +79,9 @@ class Convolution(Layer):
 
     def forward(self, values: Array, training: bool) -> Array:
         windows = np.lib.stride_tricks.sliding_window_view(values, (3, 3), (2, 3))[:, :, ::2, ::2]
-        self._patches = windows.transpose(0, 2, 3, 1, 4, 5).reshape(*windows.shape[:1], *windows.shape[2:4], -1)
+        self._patches = windows.transpose(0, 2, 3, 1, 4, 5).reshape(
+            *windows.shape[:1], *windows.shape[2:4], -1
+        )
         out = self._patches @ self.weight.value.reshape(len(self.weight.value), -1).T + self.bias.value
         self._shape = values.shape
         return out.transpose(0, 3, 1, 2)
@@ -187,7 +197,9 @@ class Dropout(Layer):
     def forward(self, values: Array, training: bool) -> Array:
         self._mask = np.ones_like(values)
         if training:
-            self._mask = ((self._rng.random(values.shape) >= self._share) / (1 - self._share)).astype(np.float32)
+            self._mask = ((self._rng.random(values.shape) >= self._share) / (1 - self._share)).astype(
+                np.float32
+            )
         return values * self._mask
 
     def backward(self, error: Array) -> Array:

@@ -76,9 +76,7 @@ class Scores(NamedTuple):
     """Runs of a fault, by the rules that fired; `healthy` is one of the rows."""
 
 
-def score(
-    verdicts: Sequence[Verdict], mapped: Mapping[str, tuple[str, ...]], rules: Iterable[str]
-) -> Scores:
+def score(verdicts: Sequence[Verdict], mapped: Mapping[str, tuple[str, ...]], rules: Iterable[str]) -> Scores:
     """All rates.
 
     Args:
@@ -100,7 +98,8 @@ def score(
         },
         rule_recall={
             rule: _rate(
-                [one for one in visible if rule in mapped[one.fault or ""]], lambda one, r=rule: r in one.fired
+                [one for one in visible if rule in mapped[one.fault or ""]],
+                lambda one, r=rule: r in one.fired,
             )
             for rule in names
         },

@@ -40,7 +40,9 @@ class Network:
         shift: Added to the biases before each activation.
     """
 
-    def __init__(self, recipe: Recipe, init: str | None = None, gain: float = 1.0, shift: float = 0.0) -> None:
+    def __init__(
+        self, recipe: Recipe, init: str | None = None, gain: float = 1.0, shift: float = 0.0
+    ) -> None:
         self.recipe = recipe
         self._rng = np.random.default_rng(recipe.seed + 29)
         self._init, self._gain, self._shift = init or recipe.init, gain, shift
@@ -69,7 +71,10 @@ class Network:
             self.layers.append(Embedding(self._rng.standard_normal((VOCABULARY, width))))
         if recipe.convolution:
             channels = 8
-            self.layers += [Convolution("conv1", self._weights((channels, 1, 3, 3), 9)), Activation(recipe.activation, 0)]
+            self.layers += [
+                Convolution("conv1", self._weights((channels, 1, 3, 3), 9)),
+                Activation(recipe.activation, 0),
+            ]
             width = channels * ((recipe.inputs - 3) // 2 + 1) ** 2
         for number, units in enumerate(recipe.widths, start=1):
             block = self._block(number, units, width)

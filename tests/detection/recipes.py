@@ -166,7 +166,12 @@ def _residual(recipe: Recipe, rng: np.random.Generator) -> Recipe:
     depth = 5 if recipe.split == "tuning" else 7
     activation = "relu" if recipe.activation == "sigmoid" else recipe.activation
     return replace(
-        recipe, widths=(width,) * depth, residual=True, norm="layer", activation=activation, optimiser="adam",
+        recipe,
+        widths=(width,) * depth,
+        residual=True,
+        norm="layer",
+        activation=activation,
+        optimiser="adam",
         rate=0.003,
     )
 

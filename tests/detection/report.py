@@ -93,7 +93,12 @@ def _lines(scores: dict[str, Scores], judged: Judged, split: str) -> Iterator[st
         yield from _table(
             ["rule", "recall", "precision", "false alarms"],
             (
-                [rule, str(one.rule_recall[rule]), str(one.rule_precision[rule]), str(one.rule_false_alarms[rule])]
+                [
+                    rule,
+                    str(one.rule_recall[rule]),
+                    str(one.rule_precision[rule]),
+                    str(one.rule_false_alarms[rule]),
+                ]
                 for rule in one.rule_recall
                 if rule not in UNMEASURED
             ),
@@ -121,7 +126,9 @@ def _matrix(scores: Scores) -> Iterator[str]:
     for fault, counts in scores.matrix.items():
         cells = [str(counts[rule]) if counts[rule] else "" for rule in rules]
         should = mapped.get(fault, ())
-        marked = [f"**{cell or 0}**" if rule in should else cell for rule, cell in zip(rules, cells, strict=True)]
+        marked = [
+            f"**{cell or 0}**" if rule in should else cell for rule, cell in zip(rules, cells, strict=True)
+        ]
         rows.append([fault, *marked])
     yield from _table(["fault", *map(_short, rules)], rows)
     yield "; ".join(f"{_short(rule)} {rule}" for rule in rules) + "."

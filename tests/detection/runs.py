@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-
 from concurrent.futures import Executor
 from itertools import count, islice
 from pathlib import Path
@@ -23,11 +22,13 @@ __all__ = ["Judged", "judge_all", "judge_faulty", "judge_healthy"]
 _ATTEMPTS = 3
 """How many times as many runs as are wanted are tried, where the oracle cannot label all of them."""
 
+
 class Judged(NamedTuple):
     """Verdicts by preset, in step with `SETTINGS`, and how many runs the oracle could not label."""
 
     verdicts: tuple[list[Verdict], ...]
     dropped: Counter[str]
+
 
 def judge_all(split: Split, healthy: int, boosted: int, faulty: int, executor: Executor | None) -> Judged:
     """Train, label and judge every run.
@@ -40,7 +41,8 @@ def judge_all(split: Split, healthy: int, boosted: int, faulty: int, executor: E
         executor: Where the work is done; by default in this process.
     """
     jobs: list[tuple[object, ...]] = [
-        (judge_healthy, recipe) for recipe in (*healthy_recipes(split, healthy), *boosted_recipes(split, boosted))
+        (judge_healthy, recipe)
+        for recipe in (*healthy_recipes(split, healthy), *boosted_recipes(split, boosted))
     ]
     jobs += [(judge_fault, fault.name, split, faulty) for fault in FAULTS]
     results = [_call(job) for job in jobs] if executor is None else list(executor.map(_call, jobs))
@@ -52,11 +54,14 @@ def judge_all(split: Split, healthy: int, boosted: int, faulty: int, executor: E
             all_of_them.extend(one)
     return Judged(verdicts, dropped)
 
+
 _Found = tuple[list[tuple[Verdict, ...]], Counter[str]]
+
 
 def _call(job: tuple[object, ...]) -> _Found:
     function, *arguments = job
     return function(*arguments)  # type: ignore[operator,no-any-return]
+
 
 def judge_healthy(recipe: Recipe | BoostedRecipe) -> _Found:
     """One run without a fault."""
@@ -65,6 +70,7 @@ def judge_healthy(recipe: Recipe | BoostedRecipe) -> _Found:
         if not is_healthy(_score(recipe, injection, Path(folder, "run"))):
             return [], Counter({f"healthy: {recipe.family}": 1})
         return [_verdicts(None, recipe.family, Path(folder, "run"))], Counter()
+
 
 def judge_fault(name: str, split: Split, wanted: int) -> _Found:
     """So many runs with a fault."""
@@ -81,6 +87,7 @@ def judge_fault(name: str, split: Split, wanted: int) -> _Found:
             found.append(verdicts)
     return found, dropped
 
+
 def judge_faulty(fault: Fault, split: Split, number: int) -> tuple[Verdict, ...] | None:
     """One run with a fault; `None` if the oracle cannot label it."""
     run = fault.make(split, number)
@@ -93,6 +100,7 @@ def judge_faulty(fault: Fault, split: Split, number: int) -> tuple[Verdict, ...]
             return None
         return _verdicts(fault.name, run.recipe.family, Path(folder, "run"))
 
+
 def _score(
     recipe: Recipe | BoostedRecipe, injection: Injection | BoostedInjection, folder: Path | None
 ) -> float:
@@ -102,6 +110,6 @@ def _score(
     assert isinstance(injection, Injection)
     return train(recipe, injection, folder).score
 
+
 def _verdicts(fault: str | None, family: str, folder: Path) -> tuple[Verdict, ...]:
     return tuple(Verdict(fault, family, judge(folder, preset)) for preset in SETTINGS)
-

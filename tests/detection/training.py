@@ -186,7 +186,9 @@ class _Training:
         loss, _ = self._loss(scores, labels)
         return self._forward_tensors(inputs, labels, scores, loss)
 
-    def _forward_tensors(self, inputs: Array, labels: Array, scores: Array, loss: np.float32) -> dict[str, Any]:
+    def _forward_tensors(
+        self, inputs: Array, labels: Array, scores: Array, loss: np.float32
+    ) -> dict[str, Any]:
         """What the hook saves in a forward pass: parameters, activations, the loss."""
         saved: dict[str, Any] = {one.name: one.value for one in self._network.parameters}
         saved |= {name: np.asarray(value[:128]) for name, value in self._network.seen().items()}

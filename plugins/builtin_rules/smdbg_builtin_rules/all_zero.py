@@ -67,4 +67,6 @@ class AllZero(TensorRule):
             if self.threshold < 100 or not bounds:
                 self.skip(tensor, "raw value not saved")
                 continue
-            yield from self._streaks.judge(tensor, "max_abs", min(bounds), "<=", 0, message="100 % zeros >= 100 %")
+            yield from self._streaks.judge(
+                tensor, "max_abs", min(bounds), "<=", 0, message="100 % zeros >= 100 %"
+            )

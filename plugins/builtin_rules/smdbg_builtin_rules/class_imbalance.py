@@ -79,7 +79,10 @@ class ClassImbalance(TensorRule):
     ] = None
     whole_labels: Annotated[
         bool,
-        Meta(description="Whether labels that are no whole numbers, as of a regression, are skipped.", local=True),
+        Meta(
+            description="Whether labels that are no whole numbers, as of a regression, are skipped.",
+            local=True,
+        ),
     ] = False
     at_end: Annotated[
         bool,

@@ -10,7 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smdbg_builtin_rules.classes import are_whole, class_labels, predicted_classes
-from smdbg_core import AcrossWorkers, ConfigError, Finding, Meta, Reads, RuleRun, StepView, TensorRule, TensorView
+from smdbg_core import (
+    AcrossWorkers,
+    ConfigError,
+    Finding,
+    Meta,
+    Reads,
+    RuleRun,
+    StepView,
+    TensorRule,
+    TensorView,
+)
 
 _Matrix = NDArray[np.int64]
 
@@ -63,7 +73,10 @@ class Confusion(TensorRule):
     ] = 1
     whole_labels: Annotated[
         bool,
-        Meta(description="Whether labels that are no whole numbers, as of a regression, are skipped.", local=True),
+        Meta(
+            description="Whether labels that are no whole numbers, as of a regression, are skipped.",
+            local=True,
+        ),
     ] = False
     at_end: Annotated[
         bool,

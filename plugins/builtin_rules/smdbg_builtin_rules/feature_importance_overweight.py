@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, ClassVar
 
-from smdbg_core import XGBOOST, AcrossWorkers, Collection, Finding, Meta, Reads, Regex, RuleRun, StepView, TensorRule
+from smdbg_core import (
+    XGBOOST,
+    AcrossWorkers,
+    Collection,
+    Finding,
+    Meta,
+    Reads,
+    Regex,
+    RuleRun,
+    StepView,
+    TensorRule,
+)
 
 
 class FeatureImportanceOverweight(TensorRule):

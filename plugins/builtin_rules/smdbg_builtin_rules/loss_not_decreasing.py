@@ -162,13 +162,13 @@ class LossNotDecreasing(TensorRule):
             text = f"loss {first:.6g} at first, {last:.6g} at last: decrease {progress:.4g} % < {least:g} %"
             yield from self.judge(series.loss, "progress_percent", progress, "<", least or 0.0, message=text)
 
-    def _compare(
-        self, series: _Series, reference_step: int, reference: float, now: int
-    ) -> Iterator[Finding]:
+    def _compare(self, series: _Series, reference_step: int, reference: float, now: int) -> Iterator[Finding]:
         loss, value = series.loss, series.mean
         scale = reference if self.relative_to == "earlier" else series.first
         percent = _decrease(reference, value, scale)
-        change = f"loss {reference:.6g} at {loss.location['mode']} step {reference_step}, {value:.6g} at {now}"
+        change = (
+            f"loss {reference:.6g} at {loss.location['mode']} step {reference_step}, {value:.6g} at {now}"
+        )
         if percent < 0:
             text = f"{change}: increase {-percent:.4g} % > {self.increase_threshold_percent:g} %"
             yield from self.judge(

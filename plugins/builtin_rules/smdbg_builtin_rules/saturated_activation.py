@@ -68,7 +68,10 @@ class SaturatedActivation(TensorRule):
     window: Annotated[
         int,
         Meta(
-            ge=1, unit="saved steps", description="A unit counts as saturated over so many last steps.", local=True
+            ge=1,
+            unit="saved steps",
+            description="A unit counts as saturated over so many last steps.",
+            local=True,
         ),
     ] = 1
 

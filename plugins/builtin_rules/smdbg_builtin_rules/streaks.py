@@ -46,6 +46,4 @@ class Streaks:
                 return self._rule.judge(
                     tensor, f"{statistic}_in_a_row", streak, ">=", self._patience, non_finite=non_finite
                 )
-        return self._rule.judge(
-            tensor, statistic, value, comparison, limit, non_finite=non_finite, **options
-        )
+        return self._rule.judge(tensor, statistic, value, comparison, limit, non_finite=non_finite, **options)

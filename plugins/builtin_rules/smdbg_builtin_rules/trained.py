@@ -16,6 +16,4 @@ def trained_parameters(names: Iterable[str]) -> frozenset[str]:
     has one, and still does not move.
     """
     known = frozenset(names)
-    return frozenset(
-        name.removeprefix(_PREFIX) for name in known if name.startswith(_PREFIX)
-    ) & known
+    return frozenset(name.removeprefix(_PREFIX) for name in known if name.startswith(_PREFIX)) & known
