@@ -67,6 +67,9 @@ class Recipe:
     saved_steps: int = 50
     """About how many training steps are recorded."""
 
+    evaluated: int = 500
+    """Samples of the validation set that an epoch evaluates."""
+
     records: str = "labels"
     """`labels`: class numbers of labels and predictions. `inputs`: what goes into the loss module."""
 
@@ -187,6 +190,10 @@ def _rarely_saved(recipe: Recipe, rng: np.random.Generator) -> Recipe:
     return replace(recipe, saved_steps=10)
 
 
+def _small_evaluations(recipe: Recipe, rng: np.random.Generator) -> Recipe:
+    return replace(recipe, evaluated=16 if recipe.split == "tuning" else 10, epochs=int(1.5 * recipe.epochs))
+
+
 FAMILIES = {
     "plain": lambda recipe, rng: recipe,
     "frozen backbone by intent": _frozen_backbone,
@@ -200,6 +207,7 @@ FAMILIES = {
     "residual": _residual,
     "long training": _long,
     "rarely saved": _rarely_saved,
+    "noisy small evaluations": _small_evaluations,
 }
 """What a healthy recipe is varied by."""
 

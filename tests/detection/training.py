@@ -139,7 +139,8 @@ class _Training:
                             saving.add(name, value)
                 number += 1
             if writer is not None:
-                for half in np.array_split(np.arange(len(self._data.validation_labels)), 2):
+                held_out = self._rng.permutation(len(self._data.validation_labels))[: recipe.evaluated]
+                for half in np.array_split(held_out, 2):
                     with writer.step(number, mode="EVAL") as saving:
                         for name, value in self._evaluated(half).items():
                             saving.add(name, value)

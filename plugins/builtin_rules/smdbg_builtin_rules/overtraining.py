@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import math
+import statistics
+from collections import deque
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 
 from smdbg_builtin_rules.phases import VALIDATION_PREFIXES, Phase, is_increasing, metric_of
 from smdbg_core import AcrossWorkers, Finding, Meta, Reads, Regex, RuleRun, StepView, TensorRule
+
+_CHANGES = 50
+"""How many of the last changes the noise is estimated from."""
+
+_DEVIATION_OF_CHANGE = 1.4826 / math.sqrt(2)
+"""Normal noise: its deviation, from the median size of the difference of two values."""
 
 _KINDS = {"TRAIN": "training", "EVAL": "validation"}
 
@@ -20,7 +28,9 @@ class Overtraining(TensorRule):
     """
 
     group: ClassVar = "universal"
-    presets: ClassVar = {"recommended": {"rise": 0.05, "patience_validation": 4, "patience_train": 6}}
+    presets: ClassVar = {
+        "recommended": {"rise": 0.05, "noise": 3.0, "patience_validation": 4, "patience_train": 6}
+    }
     severity: ClassVar = "info"
 
     patience_train: Annotated[
@@ -51,6 +61,16 @@ class Overtraining(TensorRule):
             unit="fraction",
             description="An observation no further above the best is none without improvement, as a "
             "share of the first loss saved.",
+            local=True,
+        ),
+    ] = 0.0
+
+    noise: Annotated[
+        float,
+        Meta(
+            ge=0,
+            unit="standard deviations",
+            description="The same, as a multiple of the noise from one observation to the next.",
             local=True,
         ),
     ] = 0.0
@@ -103,7 +123,11 @@ class Overtraining(TensorRule):
 
     def _observe(self, loss: AcrossWorkers, kind: str, value: float) -> Iterator[Finding]:
         tracker = self._trackers.setdefault((loss.name, kind), _Tracker())
-        tracker.observe(value, self.delta, self.rise * self._scales[loss.name] if self.rise else 0.0)
+        margin = max(
+            self.rise * self._scales[loss.name] if self.rise else 0.0,
+            self.noise * tracker.noise if self.noise else 0.0,
+        )
+        tracker.observe(value, self.delta, margin)
         patience = self.patience_train if kind == "training" else self.patience_validation
         text = (
             f"the {kind} loss has not improved by {self.delta:g} for {tracker.stale} observations "
@@ -120,9 +144,20 @@ class _Tracker:
     def __init__(self) -> None:
         self.best = math.inf
         self.stale = 0
+        self._last = math.nan
+        self._changes: deque[float] = deque(maxlen=_CHANGES)
+
+    @property
+    def noise(self) -> float:
+        """Standard deviation of a series of which the changes have this median size."""
+        return statistics.median(self._changes) * _DEVIATION_OF_CHANGE if self._changes else 0.0
 
     def observe(self, value: float, delta: float, margin: float) -> None:
         """Take in an observation; one that is not a number is no improvement."""
+        change = abs(value - self._last)
+        self._last = value
+        if math.isfinite(change):
+            self._changes.append(change)
         if value < self.best - delta:
             self.best, self.stale = value, 0
         elif margin and value <= self.best + margin:
