@@ -97,6 +97,7 @@ class Roster:
         for asked in rules:
             if isinstance(asked, Rule):
                 name = type(asked).__name__
+                self._presets |= type(asked).presets.keys()
                 yield from self._entry(name, None, asked, ())
             elif isinstance(asked, type) and issubclass(asked, Rule):
                 rule = self._make(asked, self._given(asked.__name__))

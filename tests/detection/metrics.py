@@ -48,7 +48,7 @@ def wilson(hits: int, of: int) -> Rate:
     share, square = hits / of, _Z**2
     centre = (share + square / (2 * of)) / (1 + square / of)
     reach = _Z / (1 + square / of) * math.sqrt(share * (1 - share) / of + square / (4 * of**2))
-    return Rate(hits, of, max(0.0, centre - reach), min(1.0, centre + reach))
+    return Rate(hits, of, centre - reach if hits else 0.0, centre + reach if hits < of else 1.0)
 
 
 class Scores(NamedTuple):

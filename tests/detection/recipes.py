@@ -85,7 +85,7 @@ def _base(split: Split, number: int) -> tuple[Recipe, np.random.Generator]:
     if activation == "sigmoid":
         widths, optimiser = widths[:2], "adam"
     if task == "spirals":
-        widths = tuple(max(one, 32) + (split == "reporting") for one in (*widths, *widths)[:3])
+        widths = tuple(max(one, 36 if split == "tuning" else 33) for one in (*widths, *widths)[:3])
         activation, optimiser = ("tanh" if activation == "tanh" else "relu"), "adam"
     init = {"tanh": "glorot", "sigmoid": "glorot"}.get(activation, str(rng.choice(("he", "torch"))))
     inputs = {
@@ -125,7 +125,8 @@ def _base(split: Split, number: int) -> tuple[Recipe, np.random.Generator]:
 
 
 def _frozen_backbone(recipe: Recipe, rng: np.random.Generator) -> Recipe:
-    widths = (96, *recipe.widths[1:]) if len(recipe.widths) > 1 else (96, recipe.widths[0])
+    backbone = 96 if recipe.split == "tuning" else 112
+    widths = (backbone, *(recipe.widths[1:] or recipe.widths))
     return replace(recipe, task="points", inputs=_INPUTS[recipe.split][0], widths=widths, frozen=1, norm=None)
 
 
@@ -140,7 +141,8 @@ def _small_batches(recipe: Recipe, rng: np.random.Generator) -> Recipe:
 
 
 def _dropout(recipe: Recipe, rng: np.random.Generator) -> Recipe:
-    return replace(recipe, dropout=0.25, widths=tuple(2 * one for one in recipe.widths))
+    factor = 2.5 if recipe.split == "tuning" else 3.5
+    return replace(recipe, dropout=0.25, widths=tuple(int(factor * one) for one in recipe.widths))
 
 
 def _warmup(recipe: Recipe, rng: np.random.Generator) -> Recipe:
