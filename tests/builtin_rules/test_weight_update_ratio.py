@@ -76,4 +76,4 @@ def test_trained_only_leaves_layers_without_gradients_alone(judge: Judge) -> Non
     assert judge(WeightUpdateRatio(trained_only=True), steps).status == "clean"
     forgotten = {n: tensors | {"gradient/frozen.weight": np.ones(2)} for n, tensors in steps.items()}
     assert judge(WeightUpdateRatio(trained_only=True), forgotten).status == "fired"
-    assert judge(WeightUpdateRatio(trained_only=True), {n: frozen for n in range(3)}).status == "fired"
+    assert judge(WeightUpdateRatio(trained_only=True), dict.fromkeys(range(3), frozen)).status == "fired"

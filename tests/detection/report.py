@@ -12,14 +12,44 @@ from tests.detection.judging import SETTINGS, UNMEASURED
 from tests.detection.metrics import Rate, Scores, score
 from tests.detection.runs import Judged
 
-__all__ = ["render", "to_json"]
+__all__ = ["embed", "recommended", "render", "to_json"]
 
+_BEGIN, _END = "<!-- begin: written by `make detection` -->", "<!-- end -->"
 _OWNER = "smdbg-builtin-rules"
 
 
 def render(judged: Judged, split: str) -> str:
     """Every table as Markdown."""
     return "\n".join(_lines(_scores(judged), judged, split)) + "\n"
+
+
+def embed(document: str, tables: str) -> str:
+    """A document with the tables between its two markers.
+
+    Raises:
+        ValueError: It has no markers.
+    """
+    before, begin, rest = document.partition(_BEGIN)
+    _, end, after = rest.partition(_END)
+    if not (begin and end):
+        message = f"no {_BEGIN} and {_END} in the document"
+        raise ValueError(message)
+    return f"{before}{_BEGIN}\n\n{tables}\n{_END}{after}"
+
+
+def recommended() -> str:
+    """The table of what the preset sets."""
+    registry = Registry()
+    rows = []
+    for spec in registry.rules():
+        rule = registry.load(spec).object
+        for name, value in rule.presets.get("recommended", {}).items():
+            meta = rule.__parameters__[name].meta
+            default = rule.__parameters__[name].default
+            local = " †" if meta.local else ""
+            rows.append([spec.name, f"`{name}`{local}", _value(default), _value(value), meta.description])
+    table = _table(["rule", "parameter", "default", "recommended", "meaning"], rows)
+    return "\n".join([*table, "† not known to SageMaker; it stays out of requests."])
 
 
 def to_json(judged: Judged, split: str) -> str:
@@ -64,6 +94,10 @@ def _lines(scores: dict[str, Scores], judged: Judged, split: str) -> Iterator[st
     )
     dropped = ", ".join(f"{name} {number}" for name, number in sorted(judged.dropped.items()))
     yield f"Runs that the oracle could not label, and that were left out: {dropped or 'none'}."
+    yield ""
+    yield "### What the preset sets"
+    yield ""
+    yield recommended()
     yield ""
     yield "### By fault"
     yield ""
@@ -137,6 +171,11 @@ def _matrix(scores: Scores) -> Iterator[str]:
 
 def _short(rule: str) -> str:
     return "".join(letter for letter in rule if letter.isupper())
+
+
+def _value(value: Any) -> str:
+    text = ",".join(map(str, value)) if isinstance(value, tuple) else value
+    return "none" if text in (None, "") else f"`{text}`".replace("|", "\\|")
 
 
 def _incidental(counts: dict[str, int]) -> str:

@@ -12,7 +12,7 @@ from smdbg_core import open_trial
 from tests.detection.boosting import BoostedInjection, boost, boosted_recipe
 from tests.detection.faults import FAULTS
 from tests.detection.recipes import recipe_of
-from tests.detection.report import render, to_json
+from tests.detection.report import embed, recommended, render, to_json
 from tests.detection.runs import Judged, judge_faulty, judge_healthy
 from tests.detection.training import Injection, train
 
@@ -60,3 +60,13 @@ def test_boosting_is_recorded_with_its_trees(tmp_path: Path) -> None:
     trial = open_trial(str(tmp_path / "run"))
     assert {"trees/Node", "trees/ID", "labels", "predictions"} <= set(trial.tensor_names())
     assert trial.steps() == [0, 2, 4]
+
+
+def test_tables_go_between_the_markers_of_the_page() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "detection.md").read_text(encoding="utf-8")
+    changed = embed(page, "| a |")
+    assert "| a |" in changed
+    assert embed(changed, "| b |") == embed(page, "| b |")
+    assert recommended() in page, "out of date: run make detection"
+    with pytest.raises(ValueError, match="no <!-- begin"):
+        embed("nothing", "")

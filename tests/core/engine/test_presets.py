@@ -89,7 +89,7 @@ def test_a_rule_without_the_preset_keeps_its_defaults(trial: str) -> None:
 def test_an_unknown_preset_is_a_mistake(trial: str) -> None:
     with pytest.raises(ConfigError, match="no preset 'recomended'; there are recommended, strict"):
         evaluate(trial, [Level], preset="recomended")
-    with pytest.raises(ConfigError, match="there are recommended$"):
+    with pytest.raises(ConfigError, match=r"there are recommended$"):
         evaluate(trial, preset="mild")
 
 
