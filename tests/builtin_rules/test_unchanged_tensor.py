@@ -64,7 +64,9 @@ def test_trained_only_leaves_layers_without_gradients_alone(judge: Judge) -> Non
     assert outcome.coverage.skipped["no gradient is saved: frozen by intent"] == 3
     forgotten = {n: tensors | {"gradient/frozen.weight": np.ones(2) * n} for n, tensors in steps.items()}
     assert judge(UnchangedTensor(**rule, trained_only=True), forgotten).status == "fired"
-    assert judge(UnchangedTensor(**rule, trained_only=True), dict.fromkeys(range(3), frozen)).status == "fired"
+    assert (
+        judge(UnchangedTensor(**rule, trained_only=True), dict.fromkeys(range(3), frozen)).status == "fired"
+    )
 
 
 def test_trained_only_leaves_evaluation_steps_alone(judge: Judge) -> None:

@@ -179,6 +179,6 @@ def _nodes(dump: str, number: int) -> list[tuple[int, str, str]]:
     rows = []
     for line in dump.splitlines():
         node, _, rest = line.strip().partition(":")
-        links = dict(part.split("=") for part in rest.rpartition("]")[2].split(",") if "=" in part)
-        rows.append((int(node), links.get("yes", "").strip(), links.get("no", "").strip()))
+        links = dict(part.split("=") for part in rest.rpartition("]")[2].strip().split(",") if "=" in part)
+        rows.append((int(node), links.get("yes", ""), links.get("no", "")))
     return rows

@@ -84,9 +84,12 @@ def _activation(kind: str, injection: Injection, **base: Any) -> Callable[[Split
     return _network(injection, {"activation": kind, "init": init, "norm": None, **base})
 
 
-def _boosted(injection: BoostedInjection, **changes: Any) -> Callable[[Split, int], FaultyRun]:
+def _boosted(
+    injection: BoostedInjection, objective: str | None = None, **changes: Any
+) -> Callable[[Split, int], FaultyRun]:
     def make(split: Split, number: int) -> FaultyRun:
         twin = boosted_recipe(split, 5000 + number)
+        twin = replace(twin, objective=objective or twin.objective)
         return FaultyRun(twin, replace(twin, **changes), injection)
 
     return make
@@ -260,7 +263,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "boosting: unbalanced labels",
         ("ClassImbalance", "Confusion"),
-        _boosted(BoostedInjection(), imbalance=40.0),
+        _boosted(BoostedInjection(), "binary:logistic", imbalance=40.0),
         harms=False,
     ),
     Fault(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections import Counter
 from concurrent.futures import Executor
@@ -45,10 +46,11 @@ def judge_all(split: Split, healthy: int, boosted: int, faulty: int, executor: E
         for recipe in (*healthy_recipes(split, healthy), *boosted_recipes(split, boosted))
     ]
     jobs += [(judge_fault, fault.name, split, faulty) for fault in FAULTS]
-    results = [_call(job) for job in jobs] if executor is None else list(executor.map(_call, jobs))
     verdicts: tuple[list[Verdict], ...] = tuple([] for _ in SETTINGS)
     dropped: Counter[str] = Counter()
-    for found, left_out in results:
+    results = map(_call, jobs) if executor is None else executor.map(_call, jobs)
+    for number, (found, left_out) in enumerate(results, start=1):
+        print(f"\r{number} of {len(jobs)}", end="", file=sys.stderr, flush=True)
         dropped.update(left_out)
         for all_of_them, one in zip(verdicts, zip(*found, strict=True), strict=False):
             all_of_them.extend(one)

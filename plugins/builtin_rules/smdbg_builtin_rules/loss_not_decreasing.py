@@ -175,8 +175,9 @@ class LossNotDecreasing(TensorRule):
                 loss, "increase_percent", -percent, ">", self.increase_threshold_percent, message=text
             )
             return
-        # A loss that does not move at all violates any demand, also that of no decrease.
-        comparison = "<=" if percent == 0 else "<"
+        # A loss that does not move at all violates any demand, also that of no decrease; unless the end
+        # tells whether it has stopped before it came anywhere, or after.
+        comparison = "<=" if percent == 0 and self.least_progress_percent is None else "<"
         text = f"{change}: decrease {percent:.4g} % {comparison} {self.diff_percent:g} %"
         yield from self.judge(loss, "decrease_percent", percent, comparison, self.diff_percent, message=text)
 

@@ -19,7 +19,9 @@ class VanishingGradient(TensorRule):
 
     frameworks: ClassVar = DEEP_LEARNING
     group: ClassVar = "deep learning"
-    presets: ClassVar = {"recommended": {"exclude": ("bias",), "ratio_threshold": 1e-4, "patience": 3}}
+    presets: ClassVar = {
+        "recommended": {"exclude": ("bias",), "threshold": 1e-10, "ratio_threshold": 1e-4, "patience": 3}
+    }
     collections_to_save: ClassVar = (Collection("gradients", save_interval=500),)
 
     threshold: Annotated[float, Meta(gt=0, description="A mean absolute gradient below this fires.")] = 1e-7
