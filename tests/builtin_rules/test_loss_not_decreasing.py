@@ -119,6 +119,8 @@ def test_progress_of_validation_in_boosting_is_not_judged(judge: Judge) -> None:
     steps = {n: {"validation-rmse": np.array([1 - n / 1000])} for n in range(30)}
     rule = LossNotDecreasing(tensor_regex="-", diff_percent=0, least_progress_percent=20)
     assert judge(rule, steps).status == "clean"
+    shares = {n: {"train-error": np.array([0.03])} for n in range(30)}
+    assert judge(rule, shares).status == "clean"
     training = {n: {"train-rmse": np.array([1 - n / 1000])} for n in range(30)}
     assert judge(rule, training).status == "fired"
     assert judge(rule, {n: training[n] for n in range(9)}).status == "not_evaluated"

@@ -86,3 +86,14 @@ def test_boosting_measures_by_the_first_training_loss(judge: Judge) -> None:
     rule = Overfit(tensor_regex="-", relative_to="first", ratio_threshold=0.4)
     assert judge(rule, rounds(0.4)).status == "clean"
     assert judge(rule, rounds(0.42)).status == "fired"
+
+
+def test_shares_of_wrong_predictions_are_measured_by_guessing(judge: Judge) -> None:
+    def rounds(validation: float) -> dict[int, object]:
+        return {
+            n: {"train-error": np.array([0.02]), "validation-error": np.array([validation])} for n in range(2)
+        }
+
+    rule = Overfit(tensor_regex="-", relative_to="first", ratio_threshold=0.4)
+    assert judge(rule, rounds(0.21)).status == "clean"
+    assert judge(rule, rounds(0.23)).status == "fired"

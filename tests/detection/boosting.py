@@ -103,7 +103,7 @@ def boost(recipe: BoostedRecipe, injection: BoostedInjection, folder: Path | Non
         "seed": recipe.seed,
         "nthread": 1,
         "verbosity": 0,
-        "eval_metric": ["logloss", "auc"] if classifies else ["rmse"],
+        "eval_metric": ["logloss", "error", "auc"] if classifies else ["rmse"],
     }
     if injection.depth is not None and injection.depth > 6:
         settings |= {"min_child_weight": 0, "lambda": 0}

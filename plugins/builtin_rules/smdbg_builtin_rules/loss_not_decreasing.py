@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 
-from smdbg_builtin_rules.phases import VALIDATION_PREFIXES, metric_of
+from smdbg_builtin_rules.phases import VALIDATION_PREFIXES, first_scale, is_share, metric_of
 from smdbg_core import (
     AcrossWorkers,
     Collection,
@@ -36,7 +36,7 @@ class LossNotDecreasing(TensorRule):
             "smoothing": 5,
             "diff_percent": 0.0,
             "increase_threshold_percent": 99.0,
-            "least_progress_percent": 20.0,
+            "least_progress_percent": 10.0,
         }
     }
     severity: ClassVar = "critical"
@@ -155,8 +155,9 @@ class LossNotDecreasing(TensorRule):
         least = self.least_progress_percent
         for series in self._series.values() if least is not None else ():
             first, last = series.ends
-            # The validation loss of boosting begins where the first tree has led it.
-            if series.steps < self.num_steps or _is_validation(series.loss.name):
+            # Of boosting, validation losses and shares begin where the first tree has led them.
+            name = series.loss.name
+            if series.steps < self.num_steps or _is_validation(name) or is_share(name):
                 continue
             progress = _decrease(first, last, first)
             text = f"loss {first:.6g} at first, {last:.6g} at last: decrease {progress:.4g} % < {least:g} %"
@@ -164,7 +165,7 @@ class LossNotDecreasing(TensorRule):
 
     def _compare(self, series: _Series, reference_step: int, reference: float, now: int) -> Iterator[Finding]:
         loss, value = series.loss, series.mean
-        scale = reference if self.relative_to == "earlier" else series.first
+        scale = reference if self.relative_to == "earlier" else first_scale(loss.name, series.first)
         percent = _decrease(reference, value, scale)
         change = (
             f"loss {reference:.6g} at {loss.location['mode']} step {reference_step}, {value:.6g} at {now}"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 
-from smdbg_builtin_rules.phases import Phase, splits
+from smdbg_builtin_rules.phases import Phase, first_scale, splits
 from smdbg_core import AcrossWorkers, Finding, Meta, Reads, Regex, RuleRun, StepView, TensorRule
 
 
@@ -94,7 +94,9 @@ class Overfit(TensorRule):
 
     def _judge_gap(self, loss: AcrossWorkers, training: float, validation: float) -> Iterator[Finding]:
         name = loss.name
-        scale = self._first.get(name, training) if self.relative_to == "first" else training
+        scale = training
+        if self.relative_to == "first":
+            scale = first_scale(name, self._first.get(name, training))
         gap = _gap(training, validation, scale)
         bad = gap > self.ratio_threshold
         streak = self._streaks[name] = self._streaks.get(name, 0) + 1 if bad else 0

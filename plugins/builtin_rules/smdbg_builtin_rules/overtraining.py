@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 
-from smdbg_builtin_rules.phases import VALIDATION_PREFIXES, Phase, is_increasing, metric_of
+from smdbg_builtin_rules.phases import VALIDATION_PREFIXES, Phase, first_scale, is_increasing, metric_of
 from smdbg_core import AcrossWorkers, Finding, Meta, Reads, Regex, RuleRun, StepView, TensorRule
 
 _CHANGES = 50
@@ -93,7 +93,7 @@ class Overtraining(TensorRule):
         """Observe finished phases; where there are no modes, every step."""
         losses = {name: AcrossWorkers(views) for name, views in step.by_tensor()}
         for name, loss in losses.items():
-            self._scales.setdefault(name, abs(_loss(loss)))
+            self._scales.setdefault(name, first_scale(name, _loss(loss)))
         if step.mode == "GLOBAL":
             for name, loss in losses.items():
                 split, metric = metric_of(name) or ("train", name)
