@@ -6,7 +6,7 @@ PROJECTS := pyproject.toml $(wildcard plugins/*/pyproject.toml)
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint types contracts bench clean
+.PHONY: help setup demo test check lint types contracts bench detection clean
 
 help:  ## Say what there is
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST)
@@ -40,6 +40,10 @@ check: lint types contracts test  ## Lint, types, import contracts and tests
 
 bench: $(STAMP)  ## Measure speed and memory on generated trials, as ratios to a floor
 	$(BIN)/python -m tests.benchmarks
+
+detection: $(STAMP)  ## Measure how well the rules find faults, on trained networks; some minutes
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group detection
+	$(BIN)/python -m tests.detection --output build/detection
 
 clean:  ## Remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -52,8 +52,22 @@ def page(name: str, rule: type[Rule], prose: str) -> str:
         *(row(parameter) for parameter in rule.__parameters__.values()),
         "",
         "† not known to SageMaker; it stays out of requests.",
+        *presets(rule),
     ]
     return "\n".join(lines) + "\n\n" + prose
+
+
+def presets(rule: type[Rule]) -> Iterator[str]:
+    """What presets set."""
+    for name, values in rule.presets.items():
+        given = ", ".join(f"`{parameter}={shown(value)}`" for parameter, value in values.items())
+        yield ""
+        yield f"`--preset {name}` sets {given}."
+
+
+def shown(value: Any) -> Any:
+    """A value as it is written on the command line."""
+    return ",".join(map(str, value)) if isinstance(value, tuple) else value
 
 
 def collection(saved: Any) -> str:

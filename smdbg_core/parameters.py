@@ -246,6 +246,14 @@ class Parameterized:
         return exact or next((p for p in cls.__parameters__.values() if p.accepts(spelling)), None)
 
     @classmethod
+    def problems_of(cls, values: Mapping[str, Any]) -> list[ParameterProblem]:
+        """What is wrong with some values, as far as it can be told without the others."""
+        given = {parameter.name for name in values if (parameter := cls.find_parameter(name))}
+        problems = _parse(cls, values)[1]
+        unset = {p.name for p in cls.__parameters__.values() if p.required and p.name not in given}
+        return [problem for problem in problems if problem.parameter not in unset]
+
+    @classmethod
     def schema(cls) -> dict[str, Any]:
         """JSON Schema (draft 2020-12) of the parameters as one object."""
         parameters = cls.__parameters__.values()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import operator
 import re
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, NamedTuple, Protocol
 
 from smdbg_core.findings import Artifact, Finding
@@ -98,7 +99,18 @@ class Rule(Parameterized):
     collections_to_save: ClassVar[tuple[Collection, ...]] = ()
     """What a training job must save for this rule."""
 
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({})
+    """Values of parameters by name of a preset; a rule without the asked one keeps its defaults."""
+
     _tally: Tally
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        for preset, values in cls.presets.items():
+            problems = cls.problems_of(values)
+            if problems:
+                message = f"{cls.__qualname__}.presets[{preset!r}]: {'; '.join(p.message for p in problems)}"
+                raise TypeError(message)
 
     @abstractmethod
     def reads(self) -> Any:

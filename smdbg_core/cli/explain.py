@@ -62,6 +62,11 @@ def _lines(loaded: Loaded) -> Iterator[str]:
         yield ""
         yield "The least that AWS must allow (put your account's number, and narrow the resources at will):"
         yield from json.dumps(target.policy, indent=2).splitlines()
+    for preset, values in (target.presets if issubclass(target, Rule) else {}).items():
+        yield ""
+        yield f"With --preset {preset}:"
+        for name, value in values.items():
+            yield f"  {name}  {_value(value)}"
 
 
 def _docstring(target: type) -> Iterator[str]:

@@ -43,6 +43,9 @@ _FORMATS = ("table", "json", "jsonl", "junit")
     help="Set a parameter of a rule or action; repeatable.",
 )
 @click.option(
+    "--preset", metavar="NAME", help="Use the values that rules bring under that name: recommended."
+)
+@click.option(
     "--action", "actions", multiple=True, metavar="NAME", help="Do this when a rule fires; repeatable."
 )
 @click.option("--dry-run", is_flag=True, help="Show what actions would send; send nothing.")
@@ -85,6 +88,7 @@ def command(
     path: str | None,
     rules: tuple[str, ...],
     parameters: tuple[str, ...],
+    preset: str | None,
     actions: tuple[str, ...],
     dry_run: bool,
     state: Path | None,
@@ -128,6 +132,7 @@ def command(
             state=state,
             job_name=job_name or settings.job_name,
             parameters=given,
+            preset=preset or settings.preset,
             registry=registry,
             executor=executor,
             steps=parse_steps(steps),

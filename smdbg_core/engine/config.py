@@ -34,6 +34,9 @@ class Config(msgspec.Struct, kw_only=True):
     path: str | None = None
     """The run to judge."""
 
+    preset: str | None = None
+    """The preset whose values rules take."""
+
     plugins: _Plugins = msgspec.field(default_factory=_Plugins)
     rules: list[dict[str, Any]] = []
     actions: dict[str, dict[str, Any]] = {}
@@ -125,7 +128,7 @@ def load_config(path: str | None) -> Config:
         raise ConfigError(message) from None
     problems = [
         *_doubled(document.get("actions"), f"{file}: actions"),
-        *_unknown(document, ("path", "plugins", "rules", "actions", "job_name"), f"{file}"),
+        *_unknown(document, ("path", "preset", "plugins", "rules", "actions", "job_name"), f"{file}"),
         *_unknown(document.get("plugins", {}), _Plugins.__struct_fields__, f"{file}: plugins"),
     ]
     if problems:

@@ -35,6 +35,7 @@ def evaluate(
     *,
     actions: Iterable[AskedAction] = (),
     parameters: Mapping[str, Mapping[str, Any]] | None = None,
+    preset: str | None = None,
     registry: Registry | None = None,
     executor: Executor | None = None,
     steps: tuple[int | None, int | None] = (None, None),
@@ -58,6 +59,8 @@ def evaluate(
         actions: What is done when a rule fires, for every rule: names, classes, objects or configurations.
         parameters: Values for rules and actions that are not configured otherwise:
             `{"AllZero": {"threshold": 90}}`.
+        preset: Name of a preset, such as `recommended`: values that rules bring along. Those given
+            in `parameters` or in a configuration count more; objects stay as they are.
         registry: Where plugins are found; by default those that are installed.
         executor: Where tensors are measured; by default in this thread. The result is the same.
         steps: Global steps to judge, `begin <= step < end`.
@@ -87,7 +90,7 @@ def evaluate(
     own = [action for one in asked or () if isinstance(one, RuleConfig) for action in one.actions]
     with registry.active():
         action_roster = ActionRoster(registry, actions, own, parameters)
-        roster = Roster(registry, asked, action_roster.other_parameters, action_roster.problems)
+        roster = Roster(registry, asked, action_roster.other_parameters, action_roster.problems, preset)
     hooks = Hooks(registry.load_hooks())
     uri = run.uri if isinstance(run, Run) else str(run)
     _validate(hooks, roster.entries, uri)

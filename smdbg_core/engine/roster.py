@@ -55,6 +55,7 @@ class Roster:
         rules: Names, classes, objects or configurations; `None` for every registered rule.
         parameters: Values for rules that run without being configured, by rule name in any case.
         problems: What else is wrong with what was asked for, to be reported together.
+        preset: Values of rules to begin with, by the name under which rules bring them along.
 
     Attributes:
         warnings: Plugins that could not take part although nobody asked for them.
@@ -70,14 +71,18 @@ class Roster:
         rules: Iterable[str | Rule | type[Rule] | RuleConfig] | None = None,
         parameters: Mapping[str, Mapping[str, Any]] | None = None,
         problems: Iterable[str] = (),
+        preset: str | None = None,
     ) -> None:
         self.warnings: list[str] = []
         self._registry = registry
+        self._preset = preset
         self._parameters = {name.casefold(): values for name, values in (parameters or {}).items()}
         self._used: set[str] = set()
         self._problems = list(problems)
+        self._presets: set[str] = set()
         self.entries = list(self._all() if rules is None else self._asked(rules))
         self._add_children()
+        self._check_preset()
         self._check_names()
         if self._problems:
             raise ConfigError("\n".join(self._problems))
@@ -97,6 +102,7 @@ class Roster:
         for asked in rules:
             if isinstance(asked, Rule):
                 name = type(asked).__name__
+                self._presets |= type(asked).presets.keys()
                 yield from self._entry(name, None, asked, ())
             elif isinstance(asked, type) and issubclass(asked, Rule):
                 rule = self._make(asked, self._given(asked.__name__))
@@ -156,7 +162,7 @@ class Roster:
         self, rule_class: type[Rule], parameters: Mapping[str, Any], name: str | None = None
     ) -> Rule | None:
         try:
-            return rule_class(**parameters)
+            return rule_class(**self._from_preset(rule_class, parameters), **parameters)
         except ParameterError as error:
             text = (
                 str(error)
@@ -165,6 +171,26 @@ class Roster:
             )
             self._problems.append(text)
             return None
+
+    def _from_preset(self, rule_class: type[Rule], given: Mapping[str, Any]) -> dict[str, Any]:
+        """What the preset says about parameters that were not given, however they are spelt."""
+        self._presets |= rule_class.presets.keys()
+        values = rule_class.presets.get(self._preset, {}) if self._preset is not None else {}
+        taken = {rule_class.find_parameter(spelling) for spelling in given}
+        return {name: v for name, v in values.items() if rule_class.find_parameter(name) not in taken}
+
+    def _check_preset(self) -> None:
+        """A preset that no rule knows is a mistake; rules that take no part may know it."""
+        if self._preset is None or self._preset in self._presets:
+            return
+        for spec in (*self._registry.rules(), *self._registry.profiler_rules()):
+            try:
+                self._presets |= self._registry.resolve(spec.qualified).object.presets.keys()
+            except PluginError:
+                continue
+        if self._preset not in self._presets:
+            listed = f"; there are {', '.join(sorted(self._presets))}" if self._presets else ""
+            self._problems.append(f"no preset {self._preset!r}{listed}")
 
     def _add_children(self) -> None:
         """Let rules that others need take part, once however many ask for them."""

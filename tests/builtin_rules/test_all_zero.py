@@ -48,3 +48,10 @@ def test_reductions_suffice_at_one_hundred_percent_only(judge: Judge) -> None:
         judge(AllZero(tensor_regex="a", threshold=50), steps, raw=False, reductions=("l1",)).status
         == "not_evaluated"
     )
+
+
+@pytest.mark.parametrize(("zeros", "status"), [(3, "fired"), (2, "clean")])
+def test_patience_waits_for_a_streak(judge: Judge, zeros: int, status: str) -> None:
+    steps = {n: {"a": np.zeros(3) if n < zeros else np.ones(3)} for n in range(6)}
+    outcome = judge(AllZero(tensor_regex="a", patience=3), steps)
+    assert (outcome.status, fired_at(outcome)) == (status, [2] if status == "fired" else [])

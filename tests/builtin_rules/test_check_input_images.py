@@ -60,3 +60,19 @@ def test_the_default_leaves_what_is_no_image_alone(judge: Judge) -> None:
     assert "nothing matched" in str(
         judge(CheckInputImages(), {0: {"CrossEntropyLoss_input_0": np.ones((600, 5))}}).reason
     )
+
+
+@pytest.mark.parametrize(
+    ("spread", "status"), [(0.04, "fired"), (0.06, "clean"), (9.0, "clean"), (11.0, "fired")]
+)
+def test_the_spread_can_be_judged(judge: Judge, spread: float, status: str) -> None:
+    images = np.tile(np.array([-spread, spread]), (500, 1, 2, 1))
+    steps = {0: {"hybridsequential0_input_0": images}}
+    assert judge(CheckInputImages(min_spread=0.05, max_spread=10), steps).status == status
+    assert judge(CheckInputImages(), steps).status == "clean"
+
+
+def test_the_spread_is_that_of_all_images(judge: Judge) -> None:
+    steps = {n: {"hybridsequential0_input_0": np.full((300, 1, 2, 2), (-1.0) ** n)} for n in range(2)}
+    assert judge(CheckInputImages(min_spread=0.9), steps).status == "clean"
+    assert judge(CheckInputImages(min_spread=1.1), steps).status == "fired"

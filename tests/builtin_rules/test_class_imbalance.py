@@ -63,3 +63,40 @@ def test_predictions_without_labels(judge: Judge) -> None:
 @pytest.mark.parametrize("name", ["labels", "labels_0", "CrossEntropyLoss_input_1", "my/labels"])
 def test_names_of_frameworks(judge: Judge, name: str) -> None:
     assert judge(ClassImbalance(), {0: {name: np.repeat([0, 1], [590, 10])}}).status == "fired"
+
+
+@pytest.mark.parametrize(("rare", "status"), [(5, "clean"), (50, "fired")])
+def test_confidence_asks_for_more_than_chance(judge: Judge, rare: int, status: str) -> None:
+    steps = {0: {"labels": np.repeat([0, 1], [15 * rare, rare])}}
+    assert judge(ClassImbalance(samples=1), steps).status == "fired"
+    assert judge(ClassImbalance(samples=1, confidence=2), steps).status == status
+
+
+def guesses(*wrong: bool) -> dict[int, object]:
+    labels = np.tile([0, 1], 300)
+    return {
+        n: ("TRAIN", {"labels": labels, "predictions": 1 - labels if bad else labels})
+        for n, bad in enumerate(wrong)
+    }
+
+
+def test_recent_forgets_the_untrained_network(judge: Judge) -> None:
+    assert fired_at(judge(ClassImbalance(), guesses(True, True, False))) == [0]
+    outcome = judge(ClassImbalance(recent=2, start_step=1), guesses(False, True, False, True, True))
+    assert fired_at(outcome) == [1, 4]
+
+
+def test_mispredictions_can_be_judged_at_the_end(judge: Judge) -> None:
+    rule = ClassImbalance(at_end=True, recent=1)
+    assert judge(rule, guesses(True, True, False)).status == "clean"
+    assert fired_at(judge(rule, guesses(False, False, True))) == [2]
+    imbalanced = {0: {"labels": np.repeat([0, 1], [590, 10])}, 1: {"labels": np.repeat([0, 1], [10, 590])}}
+    assert fired_at(judge(rule, imbalanced)) == [0]
+
+
+def test_labels_of_a_regression_can_be_left_out(judge: Judge) -> None:
+    labels = np.linspace(0, 1, 600) ** 9
+    assert judge(ClassImbalance(), {0: {"labels": labels}}).status == "fired"
+    outcome = judge(ClassImbalance(whole_labels=True), {0: {"labels": labels}})
+    assert outcome.reason == "labels are no whole numbers (1 point)"
+    assert judge(ClassImbalance(whole_labels=True), {0: {"labels": np.rint(labels)}}).status == "fired"

@@ -56,3 +56,39 @@ def test_what_does_not_fit(judge: Judge, write: Callable[..., str]) -> None:
     (outcome,) = evaluate(write(classes([0, 3], [0, 1])), [Confusion(category_no=2)]).outcomes
     assert outcome.status == "error"
     assert "a label of 3 is none of 2 classes" in str(outcome.reason)
+
+
+def test_a_window_adds_steps_up(judge: Judge) -> None:
+    good, bad = classes([0, 1], [0, 1])[0], classes([0, 1], [1, 1])[0]
+    steps = {0: bad, 1: good, 2: good, 3: good}
+    rule = {"normalize": "row", "min_diag": 0.6, "max_off_diag": 0.4}
+    assert judge(Confusion(**rule), steps).status == "fired"
+    assert judge(Confusion(**rule, window=3), steps).status == "clean"
+    assert judge(Confusion(**rule, window=2), steps).status == "fired"
+    assert judge(Confusion(window=5), steps).status == "not_evaluated"
+
+
+def test_a_window_may_meet_further_classes(judge: Judge) -> None:
+    steps = {0: classes([0, 1], [0, 1])[0], 1: classes([2, 2], [2, 2])[0]}
+    assert judge(Confusion(window=2), steps).status == "clean"
+
+
+def test_the_end_can_be_judged_alone(judge: Judge) -> None:
+    good, bad = classes([0, 1], [0, 1])[0], classes([0, 1], [1, 0])[0]
+    assert judge(Confusion(at_end=True), {0: bad, 1: good}).status == "clean"
+    outcome = judge(Confusion(at_end=True), {0: good, 1: bad})
+    assert {finding.step for finding in outcome.findings} == {1}
+
+
+def test_classes_with_few_samples_can_be_left_out(judge: Judge) -> None:
+    steps = classes([0, 0, 0, 1, 1], [0, 0, 0, 1, 0])
+    assert judge(Confusion(normalize="row", min_samples=3), steps).status == "clean"
+    assert judge(Confusion(normalize="row", min_samples=2), steps).status == "fired"
+
+
+def test_labels_of_a_regression_can_be_left_out(judge: Judge) -> None:
+    steps = classes([0.5, 1.4], [1.2, 0.3])
+    assert judge(Confusion(), steps).status == "fired"
+    outcome = judge(Confusion(whole_labels=True), steps)
+    assert (outcome.status, outcome.reason) == ("not_evaluated", "labels are no whole numbers (1 point)")
+    assert judge(Confusion(whole_labels=True), classes([0.0, 1.0], [1.0, 0.0])).status == "fired"

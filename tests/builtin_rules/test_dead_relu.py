@@ -72,3 +72,16 @@ def test_a_saved_maximum_can_prove_that_all_units_are_dead(judge: Judge) -> None
     assert judge(DeadRelu(), {0: {"relu_output": layer(4)}}, **options).status == "fired"
     alive = judge(DeadRelu(), {0: {"relu_output": layer(3)}}, **options)
     assert (alive.status, alive.reason) == ("not_evaluated", "raw value not saved (1 point)")
+
+
+@pytest.mark.parametrize(("silent", "status"), [(3, "fired"), (2, "clean")])
+def test_a_window_forgives_small_batches(judge: Judge, silent: int, status: str) -> None:
+    steps = {n: ("TRAIN", {"relu_output_0": layer(4 if n < silent else 0)}) for n in range(4)}
+    assert judge(DeadRelu(window=3), steps).status == status
+    assert judge(DeadRelu(window=5), steps).status == "not_evaluated"
+
+
+def test_a_window_begins_again_with_another_layout(judge: Judge) -> None:
+    steps = {n: {"relu_output_0": layer(4, units=4 + n // 2)} for n in range(4)}
+    assert judge(DeadRelu(window=3), steps).status == "not_evaluated"
+    assert judge(DeadRelu(window=2), steps).status == "fired"

@@ -46,3 +46,11 @@ def test_types_are_judged_apart(judge: Judge) -> None:
 def test_not_evaluated(judge: Judge) -> None:
     assert judge(FeatureImportanceOverweight(), importances(0.0, 0.0)).status == "not_evaluated"
     assert judge(FeatureImportanceOverweight(), {0: {"train-rmse": 1.0}}).status == "not_evaluated"
+
+
+def test_the_end_can_be_judged_alone(judge: Judge) -> None:
+    steps = {0: importances(0.5, 0.5)[0], 1: importances(*(0.1,) * 10)[0]}
+    assert judge(FeatureImportanceOverweight(), steps).status == "fired"
+    assert judge(FeatureImportanceOverweight(at_end=True), steps).status == "clean"
+    outcome = judge(FeatureImportanceOverweight(at_end=True), {0: steps[1], 1: steps[0]})
+    assert [finding.step for finding in outcome.findings] == [1]

@@ -80,3 +80,47 @@ def test_per_sample_losses_are_averaged(judge: Judge) -> None:
     assert judge(LossNotDecreasing(), steps).status == "clean"
     skipped = judge(LossNotDecreasing(tensor_regex="big", use_losses_collection=False), steps)
     assert skipped.coverage.skipped == {"not a scalar": 3}
+
+
+def test_training_steps_can_be_preferred(judge: Judge) -> None:
+    steps = {n: ("EVAL" if n % 2 else "TRAIN", {"loss": 1.0 if n % 2 else 1 / (n + 1)}) for n in range(30)}
+    assert judge(LossNotDecreasing(prefer="TRAIN"), steps).status == "clean"
+    assert judge(LossNotDecreasing(prefer="TRAIN"), losses([1.0] * 5)).status == "fired"
+
+
+@pytest.mark.parametrize(("after", "status"), [(0.2, "fired"), (0.14, "clean")])
+def test_changes_can_be_measured_by_the_first_loss(judge: Judge, after: float, status: str) -> None:
+    steps = losses([1.0, 0.1, after], every=10)
+    rule = {"increase_threshold_percent": 5}
+    assert judge(LossNotDecreasing(**rule, relative_to="first"), steps).status == status
+    assert judge(LossNotDecreasing(**rule), steps).status == "fired"
+
+
+def test_smoothing_forgives_noise(judge: Judge) -> None:
+    noisy = losses([1.0, 0.8, 0.9, 0.6, 0.75, 0.4, 0.55, 0.2], every=10)
+    assert judge(LossNotDecreasing(), noisy).status == "fired"
+    assert judge(LossNotDecreasing(smoothing=2), noisy).status == "clean"
+    rising = losses([0.2, 0.55, 0.4, 0.75, 0.6, 0.9, 0.8, 1.0], every=10)
+    assert judge(LossNotDecreasing(smoothing=2), rising).status == "fired"
+
+
+@pytest.mark.parametrize(("last", "status"), [(0.81, "fired"), (0.79, "clean"), (1.04, "fired")])
+def test_progress_is_judged_at_the_end(judge: Judge, last: float, status: str) -> None:
+    rule = {"diff_percent": 0, "relative_to": "first"}
+    steps = losses([1.0, last], every=10)
+    outcome = judge(LossNotDecreasing(**rule, least_progress_percent=20), steps)
+    assert outcome.status == status
+    assert judge(LossNotDecreasing(**rule), steps).status == "clean"
+    if status == "fired":
+        assert outcome.findings[-1].statistic == "progress_percent"
+
+
+def test_progress_of_validation_in_boosting_is_not_judged(judge: Judge) -> None:
+    steps = {n: {"validation-rmse": np.array([1 - n / 1000])} for n in range(30)}
+    rule = LossNotDecreasing(tensor_regex="-", diff_percent=0, least_progress_percent=20)
+    assert judge(rule, steps).status == "clean"
+    shares = {n: {"train-error": np.array([0.03])} for n in range(30)}
+    assert judge(rule, shares).status == "clean"
+    training = {n: {"train-rmse": np.array([1 - n / 1000])} for n in range(30)}
+    assert judge(rule, training).status == "fired"
+    assert judge(rule, {n: training[n] for n in range(9)}).status == "not_evaluated"

@@ -44,3 +44,9 @@ def test_not_evaluated(judge: Judge) -> None:
 )
 def test_names_of_frameworks(judge: Judge, name: str) -> None:
     assert judge(NLPSequenceRatio(), {0: {name: np.zeros((2, 3))}}).status == "fired"
+
+
+@pytest.mark.parametrize(("padded", "status"), [(3, "fired"), (2, "clean")])
+def test_patience_waits_for_a_streak(judge: Judge, padded: int, status: str) -> None:
+    steps = {n: ids(*((0, 0, 0, 5) if n < padded else (1, 2, 3, 0)))[0] for n in range(5)}
+    assert judge(NLPSequenceRatio(patience=3), steps).status == status

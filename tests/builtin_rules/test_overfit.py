@@ -66,3 +66,34 @@ def test_not_evaluated(judge: Judge) -> None:
     assert judge(Overfit(), run((T, 1.0), (T, 0.5))).reason == "no evaluation steps (1 point)"
     assert "no modes" in str(judge(Overfit(), {0: {"loss_output_0": 1.0}}).reason)
     assert judge(Overfit(), {0: {"a": 1.0}}).status == "not_evaluated"
+
+
+@pytest.mark.parametrize(("gap", "status"), [(0.45, "fired"), (0.35, "clean")])
+def test_the_gap_can_be_measured_by_the_first_loss(judge: Judge, gap: float, status: str) -> None:
+    losses = run((T, 1.0), (E, 1.0), (T, 0.01), (E, 0.01 + gap), (T, 0.01))
+    assert judge(Overfit(relative_to="first", ratio_threshold=0.4), losses).status == status
+    assert judge(Overfit(ratio_threshold=0.4), losses).status == "fired"
+
+
+def test_boosting_measures_by_the_first_training_loss(judge: Judge) -> None:
+    def rounds(validation: float) -> dict[int, object]:
+        pairs = [(1.0, 1.0), (0.01, validation)]
+        return {
+            n: {"train-rmse": np.array([t]), "validation-rmse": np.array([v])}
+            for n, (t, v) in enumerate(pairs)
+        }
+
+    rule = Overfit(tensor_regex="-", relative_to="first", ratio_threshold=0.4)
+    assert judge(rule, rounds(0.4)).status == "clean"
+    assert judge(rule, rounds(0.42)).status == "fired"
+
+
+def test_shares_of_wrong_predictions_are_measured_by_guessing(judge: Judge) -> None:
+    def rounds(validation: float) -> dict[int, object]:
+        return {
+            n: {"train-error": np.array([0.02]), "validation-error": np.array([validation])} for n in range(2)
+        }
+
+    rule = Overfit(tensor_regex="-", relative_to="first", ratio_threshold=0.4)
+    assert judge(rule, rounds(0.21)).status == "clean"
+    assert judge(rule, rounds(0.23)).status == "fired"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from smdbg_builtin_rules.overtraining import Overtraining
 from tests.builtin_rules.conftest import Judge, fired_at
@@ -49,3 +50,34 @@ def test_a_loss_that_is_not_a_number_is_no_improvement(judge: Judge) -> None:
 def test_metrics_that_rise_are_no_losses(judge: Judge) -> None:
     steps = {n: {"validation-auc": np.array([0.5]), "validation-ndcg@5": np.array([0.5])} for n in range(20)}
     assert judge(Overtraining(tensor_regex="-"), steps).status == "not_evaluated"
+
+
+def test_a_plateau_is_no_rise(judge: Judge) -> None:
+    training = [1 - 0.05 * n for n in range(12)]
+    flat = phases(training, [0.5] * 12)
+    assert judge(Overtraining(), flat).status == "fired"
+    assert judge(Overtraining(rise=0.05), flat).status == "clean"
+
+
+def test_a_rise_must_last_and_be_large_enough(judge: Judge) -> None:
+    training = [1 - 0.05 * n for n in range(8)]
+
+    def rule(validation: list[float]) -> str:
+        return judge(Overtraining(rise=0.05, patience_validation=3), phases(training, validation)).status
+
+    assert rule([0.5, 0.5, 0.5, 0.5, 0.5, 0.56, 0.56, 0.56]) == "fired"
+    assert rule([0.5, 0.5, 0.5, 0.5, 0.5, 0.54, 0.54, 0.54]) == "clean"
+    assert rule([0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.56, 0.56]) == "clean"
+    assert rule([0.5, 0.5, 0.5, 0.56, 0.56, 0.5, 0.56, 0.56]) == "clean"
+
+
+def test_a_loss_that_is_not_a_number_has_risen(judge: Judge) -> None:
+    steps = {n: ("TRAIN", {"loss_output_0": 1.0 if n == 0 else np.nan}) for n in range(8)}
+    assert fired_at(judge(Overtraining(granularity="step", rise=0.05), steps)) == [5]
+
+
+@pytest.mark.parametrize(("noise", "status"), [(1.0, "fired"), (3.0, "clean")])
+def test_a_rise_within_the_noise_is_none(judge: Judge, noise: float, status: str) -> None:
+    validation = [0.5 + 0.1 * (n % 2) for n in range(9)] + [0.65, 0.75, 0.65, 0.75]
+    steps = phases([1 - 0.01 * n for n in range(13)], validation)
+    assert judge(Overtraining(noise=noise, patience_validation=4, patience_train=99), steps).status == status

@@ -58,3 +58,14 @@ def test_not_evaluated(judge: Judge) -> None:
 def test_names_of_frameworks(judge: Judge, name: str) -> None:
     steps = {0: {name: np.array([-1.0, 1.0]), f"x.{name}": np.array([-0.1, 0.1])}}
     assert judge(PoorWeightInitialization(), steps).status == "fired"
+
+
+@pytest.mark.parametrize(("scale", "status"), [(0.9e-4, "fired"), (1.1e-4, "clean")])
+def test_gradients_can_be_compared_with_the_widest(judge: Judge, scale: float, status: str) -> None:
+    steps = {0: {"gradient/a": WIDE * scale * 1e-3, "gradient/b": WIDE * 1e-3}}
+    assert judge(PoorWeightInitialization(gradient_ratio=1e-4), steps).status == status
+
+
+def test_gradients_that_are_all_zero_have_no_widest(judge: Judge) -> None:
+    outcome = judge(PoorWeightInitialization(gradient_ratio=1e-4), {0: {"gradient/a": WIDE * 0}})
+    assert outcome.status == "not_evaluated"

@@ -48,3 +48,10 @@ def test_names_of_frameworks(judge: Judge, name: str) -> None:
 def test_saved_bounds_can_prove_saturation(judge: Judge, value: float, status: str) -> None:
     steps = {0: {"tanh_input_0": np.full((2, 2), value)}}
     assert judge(SaturatedActivation(), steps, raw=False, reductions=("min", "max")).status == status
+
+
+@pytest.mark.parametrize(("flat", "status"), [(3, "fired"), (2, "clean")])
+def test_a_window_forgives_small_batches(judge: Judge, flat: int, status: str) -> None:
+    steps = {n: ("TRAIN", {"tanh_input_0": np.full((2, 2), 50.0 if n < flat else 0.0)}) for n in range(4)}
+    assert judge(SaturatedActivation(window=3), steps).status == status
+    assert judge(SaturatedActivation(window=5), steps).status == "not_evaluated"

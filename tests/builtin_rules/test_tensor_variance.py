@@ -40,3 +40,19 @@ def test_single_numbers_and_reductions(judge: Judge) -> None:
     assert judge(rule, steps, raw=False, reductions=("std",), shape=True).status == "fired"
     assert judge(rule, steps, raw=False, reductions=("variance",), shape=True).status == "fired"
     assert judge(rule, steps, raw=False, reductions=("mean",)).status == "not_evaluated"
+
+
+def test_tensors_with_few_axes_can_be_left_out(judge: Judge) -> None:
+    steps = {0: {"norm.weight": np.ones(4), "fc.weight": np.eye(2)}}
+    rule = {"tensor_regex": "weight", "min_threshold": 1e-5}
+    assert judge(TensorVariance(**rule), steps).status == "fired"
+    assert judge(TensorVariance(**rule, min_dimensions=2), steps).status == "clean"
+    assert (
+        judge(TensorVariance(**rule, min_dimensions=2), {0: {"fc.weight": np.ones((2, 2))}}).status == "fired"
+    )
+
+
+@pytest.mark.parametrize(("flat", "status"), [(3, "fired"), (2, "clean")])
+def test_patience_waits_for_a_streak(judge: Judge, flat: int, status: str) -> None:
+    steps = {n: {"a": np.ones(2) if n < flat else np.arange(2.0)} for n in range(5)}
+    assert judge(TensorVariance(tensor_regex="a", min_threshold=1e-5, patience=3), steps).status == status

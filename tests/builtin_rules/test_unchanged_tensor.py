@@ -52,3 +52,24 @@ def test_reductions_do_not_suffice(judge: Judge) -> None:
     steps = {n: {"a": np.ones(2)} for n in range(4)}
     outcome = judge(UnchangedTensor(tensor_regex="a"), steps, raw=False, reductions=("mean",))
     assert (outcome.status, outcome.reason) == ("not_evaluated", "raw value not saved (4 points)")
+
+
+def test_trained_only_leaves_layers_without_gradients_alone(judge: Judge) -> None:
+    rule = {"tensor_regex": "weight$"}
+    frozen = {"frozen.weight": np.ones(2)}
+    steps = {n: frozen | {"a.weight": np.ones(2) + n, "gradient/a.weight": np.ones(2) * n} for n in range(3)}
+    assert judge(UnchangedTensor(**rule), steps).status == "fired"
+    outcome = judge(UnchangedTensor(**rule, trained_only=True, exclude="gradient"), steps)
+    assert outcome.status == "clean"
+    assert outcome.coverage.skipped["no gradient is saved: frozen by intent"] == 3
+    forgotten = {n: tensors | {"gradient/frozen.weight": np.ones(2) * n} for n, tensors in steps.items()}
+    assert judge(UnchangedTensor(**rule, trained_only=True), forgotten).status == "fired"
+    assert (
+        judge(UnchangedTensor(**rule, trained_only=True), dict.fromkeys(range(3), frozen)).status == "fired"
+    )
+
+
+def test_trained_only_leaves_evaluation_steps_alone(judge: Judge) -> None:
+    steps = {n: ("TRAIN" if n < 4 else "EVAL", {"a.weight": np.array([min(n, 4.0)])}) for n in range(9)}
+    assert judge(UnchangedTensor(tensor_regex="a"), steps).status == "fired"
+    assert judge(UnchangedTensor(tensor_regex="a", trained_only=True), steps).status == "clean"

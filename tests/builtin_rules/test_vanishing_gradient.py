@@ -68,3 +68,27 @@ def test_a_clean_point_ends_an_episode(judge: Judge) -> None:
 )
 def test_names_of_frameworks(judge: Judge, name: str) -> None:
     assert judge(VanishingGradient(), {0: {name: SMALL}}).status == "fired"
+
+
+@pytest.mark.parametrize(("first", "status"), [(0.9e-4, "fired"), (1.1e-4, "clean")])
+def test_a_share_of_the_largest_gradient(judge: Judge, first: float, status: str) -> None:
+    steps = {0: {"gradient/a": np.array([first]), "gradient/b": np.array([1.0])}}
+    outcome = judge(VanishingGradient(ratio_threshold=1e-4), steps)
+    assert outcome.status == status
+    assert judge(VanishingGradient(), steps).status == "clean"
+    if outcome.findings:
+        assert (outcome.findings[0].subject, outcome.findings[0].statistic) == (
+            "gradient/a",
+            "share_of_largest",
+        )
+
+
+@pytest.mark.parametrize(("small", "status"), [(3, "fired"), (2, "clean")])
+def test_patience_waits_for_a_streak(judge: Judge, small: int, status: str) -> None:
+    steps = {n: ("TRAIN", {"gradient/a": SMALL if n < small else np.ones(2)}) for n in range(5)}
+    assert judge(VanishingGradient(patience=3), steps).status == status
+
+
+def test_indeterminate_points_stay_indeterminate_under_patience(judge: Judge) -> None:
+    steps = {n: {"gradient/a": np.array([np.nan, 1e-9])} for n in range(4)}
+    assert judge(VanishingGradient(patience=2), steps).status == "not_evaluated"

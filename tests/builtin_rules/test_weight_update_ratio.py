@@ -61,3 +61,19 @@ def test_non_finite_weights_are_indeterminate(judge: Judge) -> None:
 @pytest.mark.parametrize("name", ["Net_fc.weight", "conv0_weight", "dense/weights/dense/kernel:0"])
 def test_names_of_frameworks(judge: Judge, name: str) -> None:
     assert judge(WeightUpdateRatio(), {n: {name: np.ones(2)} for n in range(2)}).status == "fired"
+
+
+@pytest.mark.parametrize(("same", "status"), [(4, "fired"), (3, "clean")])
+def test_patience_waits_for_a_streak(judge: Judge, same: int, status: str) -> None:
+    values = [[1.0, 1.0]] * same + [[1.1, 1.1], [1.2, 1.2]]
+    assert judge(WeightUpdateRatio(patience=3), weights(*values)).status == status
+
+
+def test_trained_only_leaves_layers_without_gradients_alone(judge: Judge) -> None:
+    frozen = {"frozen.weight": np.ones(2)}
+    steps = {n: frozen | {"a.weight": np.ones(2) + n, "gradient/a.weight": np.ones(2)} for n in range(3)}
+    assert judge(WeightUpdateRatio(), steps).status == "fired"
+    assert judge(WeightUpdateRatio(trained_only=True), steps).status == "clean"
+    forgotten = {n: tensors | {"gradient/frozen.weight": np.ones(2)} for n, tensors in steps.items()}
+    assert judge(WeightUpdateRatio(trained_only=True), forgotten).status == "fired"
+    assert judge(WeightUpdateRatio(trained_only=True), dict.fromkeys(range(3), frozen)).status == "fired"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, ClassVar
 
-from smdbg_core import Finding, Meta, Reads, Regex, StepView, TensorRule
+from smdbg_builtin_rules.streaks import Streaks
+from smdbg_core import Finding, Meta, Reads, Regex, RuleRun, StepView, TensorRule
 
 
 class AllZero(TensorRule):
@@ -16,6 +17,7 @@ class AllZero(TensorRule):
     """
 
     group: ClassVar = "universal"
+    presets: ClassVar = {"recommended": {"patience": 5}}
     requires: ClassVar = (("collection_names", "tensor_regex"),)
 
     collection_names: Annotated[tuple[str, ...], Meta(description="Collections to inspect.")] = ()
@@ -23,6 +25,10 @@ class AllZero(TensorRule):
     threshold: Annotated[
         float, Meta(ge=0, le=100, unit="percent", description="Share of zeros from which on it fires.")
     ] = 100.0
+
+    patience: Annotated[
+        int, Meta(ge=1, unit="saved steps", description="Violations in a row that fire.", local=True)
+    ] = 1
 
     def reads(self) -> tuple[Reads, ...]:
         """The selected tensors; saved reductions suffice only to tell whether all elements are zero."""
@@ -36,6 +42,10 @@ class AllZero(TensorRule):
         )
         return raw, raw._replace(group="reductions", statistics=(), source="reductions")
 
+    def start(self, run: RuleRun) -> None:
+        """Forget all streaks."""
+        self._streaks = Streaks(self, self.patience)
+
     def evaluate(self, step: StepView) -> Iterator[Finding]:
         """Judge every selected tensor of the step."""
         for tensor in step.tensors("raw"):
@@ -46,7 +56,7 @@ class AllZero(TensorRule):
             # From integers, so that a share exactly at the threshold is on the right side of it.
             percent = self.threshold if 100 * zeros == self.threshold * size else 100 * zeros / size
             text = f"{percent:.4g} % zeros >= {self.threshold:g} %"
-            yield from self.judge(
+            yield from self._streaks.judge(
                 tensor, "zero_percent", percent, ">=", self.threshold, message=text, non_finite=0
             )
         for tensor in step.tensors("reductions"):
@@ -57,4 +67,6 @@ class AllZero(TensorRule):
             if self.threshold < 100 or not bounds:
                 self.skip(tensor, "raw value not saved")
                 continue
-            yield from self.judge(tensor, "max_abs", min(bounds), "<=", 0, message="100 % zeros >= 100 %")
+            yield from self._streaks.judge(
+                tensor, "max_abs", min(bounds), "<=", 0, message="100 % zeros >= 100 %"
+            )

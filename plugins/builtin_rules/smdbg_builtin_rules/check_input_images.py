@@ -29,6 +29,7 @@ class CheckInputImages(TensorRule):
 
     frameworks: ClassVar = DEEP_LEARNING
     group: ClassVar = "deep learning application"
+    presets: ClassVar = {"recommended": {"threshold_mean": 0.5, "min_spread": 0.05, "max_spread": 10.0}}
     collections_to_save: ClassVar = (
         Collection("input_image", include_regex=".*hybridsequential0_input_0", save_interval=500),
     )
@@ -48,13 +49,26 @@ class CheckInputImages(TensorRule):
     ] = (".*hybridsequential0_input_0",)
     channel: Annotated[int, Meta(description="Axis of the colour channels; may be negative.")] = 1
 
+    min_spread: Annotated[
+        float, Meta(ge=0, unit="pixel units", description="A smaller standard deviation fires.", local=True)
+    ] = 0.0
+    max_spread: Annotated[
+        float | None,
+        Meta(gt=0, unit="pixel units", description="A larger standard deviation fires.", local=True),
+    ] = None
+
     @property
     def _sums(self) -> tuple[str, int]:
         return "channel_sums", self.channel
 
+    @property
+    def _judges_spread(self) -> bool:
+        return self.min_spread > 0 or self.max_spread is not None
+
     def reads(self) -> Reads:
         """The input tensors."""
-        return Reads(patterns=self.patterns("regex"), statistics=(self._sums,), source="raw")
+        spread = ("size", "mean", "variance") if self._judges_spread else ()
+        return Reads(patterns=self.patterns("regex"), statistics=(self._sums, *spread), source="raw")
 
     def start(self, run: RuleRun) -> None:
         """Forget all images."""
@@ -62,6 +76,7 @@ class CheckInputImages(TensorRule):
         self._count: dict[str, list[int]] = {}
         self._images: dict[str, int] = {}
         self._non_finite: dict[str, int] = {}
+        self._moments: dict[str, tuple[float, float, float]] = {}
 
     def evaluate(self, step: StepView) -> Iterator[Finding]:
         """Add the images of the step to those before, and judge once there are enough."""
@@ -85,6 +100,8 @@ class CheckInputImages(TensorRule):
             count[channel] += number
         self._images[name] = images = self._images.get(name, 0) + sums.images
         self._non_finite[name] = self._non_finite.get(name, 0) + tensor.non_finite
+        if self._judges_spread:
+            self._add_moments(tensor)
         if images < self.threshold_samples:
             self.skip(tensor, "too few images", have=images, need=self.threshold_samples)
             return
@@ -100,3 +117,21 @@ class CheckInputImages(TensorRule):
             message=text,
             non_finite=self._non_finite[name],
         )
+        if self._judges_spread:
+            yield from self._judge_spread(tensor)
+
+    def _add_moments(self, tensor: TensorView) -> None:
+        """Add up what the standard deviation over all images so far follows from."""
+        size, mean = tensor.statistics.size - tensor.non_finite, tensor.statistics.mean
+        if size > 0:
+            number, total, squares = self._moments.get(tensor.name, (0.0, 0.0, 0.0))
+            square = tensor.statistics.variance + mean**2
+            self._moments[tensor.name] = number + size, total + size * mean, squares + size * square
+
+    def _judge_spread(self, tensor: TensorView) -> Iterator[Finding]:
+        number, total, squares = self._moments.get(tensor.name, (0.0, 0.0, 0.0))
+        spread = math.sqrt(max(0.0, squares / number - (total / number) ** 2)) if number else math.nan
+        hidden = self._non_finite[tensor.name]
+        yield from self.judge(tensor, "spread", spread, "<", self.min_spread, non_finite=hidden)
+        if self.max_spread is not None:
+            yield from self.judge(tensor, "spread", spread, ">", self.max_spread, non_finite=hidden)

@@ -7,11 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["class_labels", "predicted_classes"]
+__all__ = ["are_whole", "class_labels", "predicted_classes"]
 
 
 _LARGEST = 2.0**53
 """Beyond this, floating-point numbers are no integers that anybody meant."""
+
+
+def are_whole(values: NDArray[Any]) -> bool:
+    """Whether every finite value is a whole number, as classes are."""
+    if values.dtype.kind not in "fc":
+        return True
+    finite = values[np.isfinite(values)]
+    return bool((finite == np.rint(finite)).all())
 
 
 def class_labels(values: NDArray[Any]) -> tuple[NDArray[np.int64], int]:

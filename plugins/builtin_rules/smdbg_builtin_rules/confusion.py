@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from smdbg_builtin_rules.classes import class_labels, predicted_classes
-from smdbg_core import AcrossWorkers, ConfigError, Finding, Meta, Reads, StepView, TensorRule, TensorView
+from smdbg_builtin_rules.classes import are_whole, class_labels, predicted_classes
+from smdbg_core import (
+    AcrossWorkers,
+    ConfigError,
+    Finding,
+    Meta,
+    Reads,
+    RuleRun,
+    StepView,
+    TensorRule,
+    TensorView,
+)
 
 _Matrix = NDArray[np.int64]
 
@@ -22,6 +33,17 @@ class Confusion(TensorRule):
     """
 
     group: ClassVar = "universal"
+    presets: ClassVar = {
+        "recommended": {
+            "normalize": "row",
+            "min_diag": 0.5,
+            "max_off_diag": 0.5,
+            "window": 4,
+            "whole_labels": True,
+            "at_end": True,
+            "min_samples": 20,
+        }
+    }
 
     category_no: Annotated[
         int | None, Meta(ge=2, description="Number of classes; found from the data without.")
@@ -45,6 +67,26 @@ class Confusion(TensorRule):
         Meta(description="Shares of all predictions of a class, or of all its labels.", local=True),
     ] = "column"
 
+    window: Annotated[
+        int,
+        Meta(ge=1, unit="saved steps", description="Steps of a mode whose counts are added up.", local=True),
+    ] = 1
+    whole_labels: Annotated[
+        bool,
+        Meta(
+            description="Whether labels that are no whole numbers, as of a regression, are skipped.",
+            local=True,
+        ),
+    ] = False
+    at_end: Annotated[
+        bool,
+        Meta(description="Whether to judge once, at the end: how training ended, not began.", local=True),
+    ] = False
+    min_samples: Annotated[
+        int,
+        Meta(ge=1, unit="samples", description="Classes with fewer in the matrix are left out.", local=True),
+    ] = 1
+
     def reads(self) -> tuple[Reads, ...]:
         """Labels and predictions."""
         return (
@@ -62,12 +104,20 @@ class Confusion(TensorRule):
             ),
         )
 
+    def start(self, run: RuleRun) -> None:
+        """Forget all matrices."""
+        self._recent: dict[str, deque[_Matrix]] = {}
+        self._last: dict[str, AcrossWorkers] = {}
+
     def evaluate(self, step: StepView) -> Iterator[Finding]:
-        """Judge the matrix of this step alone."""
+        """Judge the matrix of this step, added to those of the steps before in the window."""
         labels = _chosen(step.tensors("labels"), self.labels)
         predictions = _chosen(step.tensors("predictions"), self.predictions)
         if not labels or not predictions:
             self.skip(None, "labels without predictions" if labels else "predictions without labels")
+            return
+        if self.whole_labels and not all(are_whole(view.values) for view in labels):
+            self.skip(None, "labels are no whole numbers")
             return
         true = np.concatenate([class_labels(view.values)[0] for view in labels])
         guessed = np.concatenate(
@@ -82,7 +132,21 @@ class Confusion(TensorRule):
         if self.category_no is None and not _are_classes(true, guessed):
             self.skip(None, "labels or predictions are no class numbers")
             return
-        yield from self._judge_matrix(AcrossWorkers(predictions[:1]), self._matrix(true, guessed))
+        recent = self._recent.setdefault(step.mode, deque(maxlen=self.window))
+        recent.append(self._matrix(true, guessed))
+        subject = self._last[step.mode] = AcrossWorkers(predictions[:1])
+        if self.at_end:
+            return
+        if len(recent) < self.window:
+            self.skip(None, "too few saved steps", have=len(recent), need=self.window)
+            return
+        yield from self._judge_matrix(subject, _total(recent))
+
+    def finish(self, run: RuleRun) -> Iterator[Finding]:
+        """Judge the last steps of every mode."""
+        if self.at_end:
+            for mode, subject in self._last.items():
+                yield from self._judge_matrix(subject, _total(self._recent[mode]))
 
     def _matrix(self, true: NDArray[np.int64], guessed: NDArray[np.int64]) -> _Matrix:
         """Counts by label and prediction."""
@@ -96,7 +160,7 @@ class Confusion(TensorRule):
 
     def _judge_matrix(self, subject: AcrossWorkers, matrix: _Matrix) -> Iterator[Finding]:
         totals = matrix.sum(axis=0 if self.normalize == "column" else 1)
-        for one in np.flatnonzero(totals).tolist():
+        for one in np.flatnonzero(totals >= self.min_samples).tolist():
             share = matrix[one, one] / totals[one]
             text = f"diag[{one}]={share:.4g} < {self.min_diag:g}"
             yield from self.judge(subject, f"diag[{one}]", share, "<", self.min_diag, message=text)
@@ -112,6 +176,15 @@ class Confusion(TensorRule):
 
 
 _MOST_CLASSES = 4096
+
+
+def _total(matrices: Iterable[_Matrix]) -> _Matrix:
+    """The sum of matrices, which may know different numbers of classes."""
+    many = list(matrices)
+    total = np.zeros((max(map(len, many)),) * 2, np.int64)
+    for matrix in many:
+        total[: len(matrix), : len(matrix)] += matrix
+    return total
 
 
 def _exactly(name: str) -> str:

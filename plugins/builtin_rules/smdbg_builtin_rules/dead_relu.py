@@ -7,7 +7,8 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from smdbg_core import DEEP_LEARNING, Collection, Finding, Meta, Reads, Regex, StepView, TensorRule
+from smdbg_builtin_rules.activity import RecentActivity
+from smdbg_core import DEEP_LEARNING, Collection, Finding, Meta, Reads, Regex, RuleRun, StepView, TensorRule
 
 
 class DeadRelu(TensorRule):
@@ -19,6 +20,7 @@ class DeadRelu(TensorRule):
 
     frameworks: ClassVar = DEEP_LEARNING
     group: ClassVar = "deep learning"
+    presets: ClassVar = {"recommended": {"window": 3, "threshold_layer": 60.0}}
     collections_to_save: ClassVar = (
         Collection("relu_output", include_regex=".*relu_output", save_interval=500),
     )
@@ -47,6 +49,13 @@ class DeadRelu(TensorRule):
         ),
     ] = None
 
+    window: Annotated[
+        int,
+        Meta(
+            ge=1, unit="saved steps", description="A unit counts as dead over so many last steps.", local=True
+        ),
+    ] = 1
+
     @property
     def _activity(self) -> tuple[str, float, None, int | None]:
         return "active_counts", 0.0, None, self.unit_axis
@@ -61,6 +70,10 @@ class DeadRelu(TensorRule):
             optional=True,
         )
         return raw, raw._replace(group="reductions", statistics=(), source="reductions")
+
+    def start(self, run: RuleRun) -> None:
+        """Forget all activity."""
+        self._recent = RecentActivity(self.window)
 
     def evaluate(self, step: StepView) -> Iterator[Finding]:
         """Judge the share of dead units of every layer."""
@@ -77,7 +90,12 @@ class DeadRelu(TensorRule):
             if not units or not activity.samples:
                 self.skip(tensor, "empty tensor")
                 continue
-            dead = np.count_nonzero(100 * activity.counts < self.threshold_inactivity * activity.samples)
+            recent = self._recent.add(tensor, activity)
+            if recent is None:
+                self.skip(tensor, "too few saved steps", need=self.window)
+                continue
+            counts, samples = recent
+            dead = np.count_nonzero(100 * counts < self.threshold_inactivity * samples)
             percent = 100 * dead / units
             text = f"{percent:.4g} % of {units} units are dead > {self.threshold_layer:g} %"
             yield from self.judge(

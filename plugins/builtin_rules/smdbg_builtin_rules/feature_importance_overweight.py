@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, ClassVar
 
-from smdbg_core import XGBOOST, AcrossWorkers, Collection, Finding, Meta, Reads, Regex, StepView, TensorRule
+from smdbg_core import (
+    XGBOOST,
+    AcrossWorkers,
+    Collection,
+    Finding,
+    Meta,
+    Reads,
+    Regex,
+    RuleRun,
+    StepView,
+    TensorRule,
+)
 
 
 class FeatureImportanceOverweight(TensorRule):
@@ -17,6 +28,13 @@ class FeatureImportanceOverweight(TensorRule):
 
     frameworks: ClassVar = XGBOOST
     group: ClassVar = "xgboost"
+    presets: ClassVar = {
+        "recommended": {
+            "tensor_regex": (".*feature_importance/total_gain",),
+            "nfeatures": 1,
+            "at_end": True,
+        }
+    }
     collections_to_save: ClassVar = (Collection("feature_importance", save_interval=500),)
 
     threshold: Annotated[
@@ -29,15 +47,34 @@ class FeatureImportanceOverweight(TensorRule):
         ".*feature_importance/weight",
     )
 
+    at_end: Annotated[
+        bool,
+        Meta(description="Whether to judge once, at the end: first trees know few features.", local=True),
+    ] = False
+
     def reads(self) -> Reads:
         """The importances."""
         return Reads(patterns=self.tensor_regex, statistics=("mean",))
+
+    def start(self, run: RuleRun) -> None:
+        """Nothing was seen yet."""
+        self._last: dict[str, list[AcrossWorkers]] = {}
 
     def evaluate(self, step: StepView) -> Iterator[Finding]:
         """Judge the share of the top features, for each type of importance."""
         by_type: dict[str, list[AcrossWorkers]] = {}
         for name, views in step.by_tensor():
             by_type.setdefault(name.rpartition("/")[0], []).append(AcrossWorkers(views))
+        if self.at_end:
+            self._last |= by_type
+        else:
+            yield from self._judge_types(by_type)
+
+    def finish(self, run: RuleRun) -> Iterator[Finding]:
+        """Judge the last step with importances, where that is asked for."""
+        yield from self._judge_types(self._last)
+
+    def _judge_types(self, by_type: dict[str, list[AcrossWorkers]]) -> Iterator[Finding]:
         for kind, features in by_type.items():
             importances = {feature.name.rpartition("/")[2]: feature.mean for feature in features}
             total = sum(importances.values())

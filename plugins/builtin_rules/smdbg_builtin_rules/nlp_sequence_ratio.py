@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, ClassVar
 
+from smdbg_builtin_rules.streaks import Streaks
 from smdbg_core import (
     DEEP_LEARNING,
     Collection,
@@ -12,6 +13,7 @@ from smdbg_core import (
     Meta,
     Reads,
     Regex,
+    RuleRun,
     StepView,
     TensorRule,
     constraint,
@@ -27,6 +29,7 @@ class NLPSequenceRatio(TensorRule):
 
     frameworks: ClassVar = DEEP_LEARNING
     group: ClassVar = "deep learning application"
+    presets: ClassVar = {"recommended": {"patience": 3}}
     severity: ClassVar = "info"
     collections_to_save: ClassVar = (
         Collection("input_sequence", include_regex=".*embedding0_input_0", save_interval=500),
@@ -41,6 +44,10 @@ class NLPSequenceRatio(TensorRule):
         tuple[Annotated[float, Meta(ge=0, le=100)], ...],
         Meta(unit="percent", description="Largest share of each token, or one for all."),
     ] = (50.0,)
+
+    patience: Annotated[
+        int, Meta(ge=1, unit="saved steps", description="Violations in a row that fire.", local=True)
+    ] = 1
 
     @constraint("token_thresholds_percent", "token_values")
     def _one_limit_each(self) -> str | None:
@@ -59,6 +66,10 @@ class NLPSequenceRatio(TensorRule):
         """The tensors of token ids."""
         return Reads(patterns=self.patterns("tensor_regex"), statistics=("size", self._counts), source="raw")
 
+    def start(self, run: RuleRun) -> None:
+        """Forget all streaks."""
+        self._streaks = Streaks(self, self.patience)
+
     def evaluate(self, step: StepView) -> Iterator[Finding]:
         """Judge the share of every token."""
         limits = self.token_thresholds_percent
@@ -74,6 +85,6 @@ class NLPSequenceRatio(TensorRule):
                 # From integers, so that a share exactly at the limit does not fire.
                 percent = limit if 100 * count == limit * size else 100 * count / size
                 text = f"token {token:g} makes up {percent:.4g} % > {limit:g} %"
-                yield from self.judge(
+                yield from self._streaks.judge(
                     tensor, f"percent_of_token_{token:g}", percent, ">", limit, message=text, non_finite=0
                 )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
-from smdbg_builtin_rules.phases import Phase, splits
+from smdbg_builtin_rules.phases import Phase, first_scale, splits
 from smdbg_core import AcrossWorkers, Finding, Meta, Reads, Regex, RuleRun, StepView, TensorRule
 
 
@@ -18,6 +18,7 @@ class Overfit(TensorRule):
     """
 
     group: ClassVar = "universal"
+    presets: ClassVar = {"recommended": {"relative_to": "first", "ratio_threshold": 0.4, "patience": 3}}
 
     tensor_regex: Annotated[
         tuple[Regex, ...], Meta(description="Losses; the collection `losses` without.")
@@ -28,6 +29,15 @@ class Overfit(TensorRule):
     ratio_threshold: Annotated[
         float, Meta(ge=0, unit="ratio", description="A larger gap, relative to the training loss, is bad.")
     ] = 0.1
+
+    relative_to: Annotated[
+        Literal["training", "first"],
+        Meta(
+            description="What the gap is measured by: the training loss of now, or the first one saved, "
+            "which does not go to zero.",
+            local=True,
+        ),
+    ] = "training"
 
     def reads(self) -> Reads:
         """The losses."""
@@ -43,6 +53,7 @@ class Overfit(TensorRule):
         self._validation: dict[str, Phase] = {}
         self._streaks: dict[str, int] = {}
         self._last: dict[str, AcrossWorkers] = {}
+        self._first: dict[str, float] = {}
 
     def evaluate(self, step: StepView) -> Iterator[Finding]:
         """Judge when an evaluation phase is over; where there are no modes, at every step."""
@@ -53,6 +64,7 @@ class Overfit(TensorRule):
                 self.skip(None, "no modes, and no train-... beside validation-...")
             for train, validation in pairs.values():
                 subject = losses[validation]
+                self._first.setdefault(validation, _loss(losses[train]))
                 yield from self._judge_gap(subject, _loss(losses[train]), _loss(subject))
             return
         for name, loss in losses.items():
@@ -64,6 +76,7 @@ class Overfit(TensorRule):
             elif step.mode == "TRAIN":
                 yield from self._close(loss, training, validation_phase)
                 training.add(_loss(loss))
+                self._first.setdefault(name, _loss(loss))
 
     def finish(self, run: RuleRun) -> Iterator[Finding]:
         """Judge the last evaluation phase, which no training step has closed."""
@@ -81,7 +94,10 @@ class Overfit(TensorRule):
 
     def _judge_gap(self, loss: AcrossWorkers, training: float, validation: float) -> Iterator[Finding]:
         name = loss.name
-        gap = _gap(training, validation)
+        scale = training
+        if self.relative_to == "first":
+            scale = first_scale(name, self._first.get(name, training))
+        gap = _gap(training, validation, scale)
         bad = gap > self.ratio_threshold
         streak = self._streaks[name] = self._streaks.get(name, 0) + 1 if bad else 0
         if bad and streak < self.patience:
@@ -96,10 +112,10 @@ def _loss(loss: AcrossWorkers) -> float:
     return math.nan if loss.non_finite else loss.mean
 
 
-def _gap(training: float, validation: float) -> float:
-    """How far validation lies above training, relative to it; a loss that is not a number is no good news."""
-    if not (math.isfinite(training) and math.isfinite(validation)):
+def _gap(training: float, validation: float, scale: float) -> float:
+    """How far validation lies above training, in units of `scale`; what is not a number is no good news."""
+    if not (math.isfinite(training) and math.isfinite(validation) and math.isfinite(scale)):
         return math.inf
-    if training == 0:
-        return math.inf if validation > 0 else 0.0
-    return (validation - training) / abs(training)
+    if scale == 0:
+        return math.inf if validation > training else 0.0
+    return (validation - training) / abs(scale)

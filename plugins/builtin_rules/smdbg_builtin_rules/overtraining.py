@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import math
+import statistics
+from collections import deque
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 
-from smdbg_builtin_rules.phases import VALIDATION_PREFIXES, Phase, is_increasing, metric_of
+from smdbg_builtin_rules.phases import VALIDATION_PREFIXES, Phase, first_scale, is_increasing, metric_of
 from smdbg_core import AcrossWorkers, Finding, Meta, Reads, Regex, RuleRun, StepView, TensorRule
+
+_CHANGES = 50
+"""How many of the last changes the noise is estimated from."""
+
+_DEVIATION_OF_CHANGE = 1.4826 / math.sqrt(2)
+"""Normal noise: its deviation, from the median size of the difference of two values."""
 
 _KINDS = {"TRAIN": "training", "EVAL": "validation"}
 
@@ -20,6 +28,9 @@ class Overtraining(TensorRule):
     """
 
     group: ClassVar = "universal"
+    presets: ClassVar = {
+        "recommended": {"rise": 0.05, "noise": 3.0, "patience_validation": 4, "patience_train": 6}
+    }
     severity: ClassVar = "info"
 
     patience_train: Annotated[
@@ -43,6 +54,27 @@ class Overtraining(TensorRule):
         Meta(description="One observation: the mean of a phase, or every saved step.", local=True),
     ] = "phase"
 
+    rise: Annotated[
+        float,
+        Meta(
+            ge=0,
+            unit="fraction",
+            description="An observation no further above the best is none without improvement, as a "
+            "share of the first loss saved.",
+            local=True,
+        ),
+    ] = 0.0
+
+    noise: Annotated[
+        float,
+        Meta(
+            ge=0,
+            unit="standard deviations",
+            description="The same, as a multiple of the noise from one observation to the next.",
+            local=True,
+        ),
+    ] = 0.0
+
     def reads(self) -> Reads:
         """The losses."""
         return Reads(
@@ -54,11 +86,14 @@ class Overtraining(TensorRule):
     def start(self, run: RuleRun) -> None:
         """Forget all optima."""
         self._trackers: dict[tuple[str, str], _Tracker] = {}
+        self._scales: dict[str, float] = {}
         self._phases: dict[str, tuple[str, Phase, AcrossWorkers]] = {}
 
     def evaluate(self, step: StepView) -> Iterator[Finding]:
         """Observe finished phases; where there are no modes, every step."""
         losses = {name: AcrossWorkers(views) for name, views in step.by_tensor()}
+        for name, loss in losses.items():
+            self._scales.setdefault(name, first_scale(name, _loss(loss)))
         if step.mode == "GLOBAL":
             for name, loss in losses.items():
                 split, metric = metric_of(name) or ("train", name)
@@ -88,7 +123,11 @@ class Overtraining(TensorRule):
 
     def _observe(self, loss: AcrossWorkers, kind: str, value: float) -> Iterator[Finding]:
         tracker = self._trackers.setdefault((loss.name, kind), _Tracker())
-        tracker.observe(value, self.delta)
+        margin = max(
+            self.rise * self._scales[loss.name] if self.rise else 0.0,
+            self.noise * tracker.noise if self.noise else 0.0,
+        )
+        tracker.observe(value, self.delta, margin)
         patience = self.patience_train if kind == "training" else self.patience_validation
         text = (
             f"the {kind} loss has not improved by {self.delta:g} for {tracker.stale} observations "
@@ -105,11 +144,24 @@ class _Tracker:
     def __init__(self) -> None:
         self.best = math.inf
         self.stale = 0
+        self._last = math.nan
+        self._changes: deque[float] = deque(maxlen=_CHANGES)
 
-    def observe(self, value: float, delta: float) -> None:
+    @property
+    def noise(self) -> float:
+        """Standard deviation of a series of which the changes have this median size."""
+        return statistics.median(self._changes) * _DEVIATION_OF_CHANGE if self._changes else 0.0
+
+    def observe(self, value: float, delta: float, margin: float) -> None:
         """Take in an observation; one that is not a number is no improvement."""
+        change = abs(value - self._last)
+        self._last = value
+        if math.isfinite(change):
+            self._changes.append(change)
         if value < self.best - delta:
             self.best, self.stale = value, 0
+        elif margin and value <= self.best + margin:
+            self.stale = 0
         else:
             self.stale += 1
 

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["VALIDATION_PREFIXES", "Phase", "is_increasing", "metric_of", "splits"]
+__all__ = ["VALIDATION_PREFIXES", "Phase", "first_scale", "is_increasing", "is_share", "metric_of", "splits"]
 
 VALIDATION_PREFIXES = ("validation", "eval", "valid", "test")
 """What evaluation sets of XGBoost are called, the most usual first."""
 
 _INCREASING = ("auc", "map", "aucpr", "ndcg", "accuracy")
+
+
+_SHARES = ("error", "merror")
+"""Shares of wrong predictions: they begin where the first tree has led them, which may be near zero."""
+
+_GUESSING = 0.5
 
 
 class Phase:
@@ -46,6 +52,17 @@ def metric_of(name: str) -> tuple[str, str] | None:
 def is_increasing(metric: str) -> bool:
     """Whether a metric is better when it is larger, and so is no loss; `ndcg@5` is `ndcg`."""
     return metric.partition("@")[0] in _INCREASING
+
+
+def is_share(name: str) -> bool:
+    """Whether an XGBoost tensor is a share of wrong predictions; `train-error@0.7` is one."""
+    parts = metric_of(name)
+    return parts is not None and parts[1].partition("@")[0] in _SHARES
+
+
+def first_scale(name: str, first: float) -> float:
+    """What changes of a loss are measured by: its first value, or, of shares, at least what guessing gets."""
+    return max(abs(first), _GUESSING) if is_share(name) else abs(first)
 
 
 def splits(names: list[str]) -> dict[str, tuple[str, str]]:

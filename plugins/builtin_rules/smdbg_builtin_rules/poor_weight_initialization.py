@@ -33,6 +33,9 @@ class PoorWeightInitialization(TensorRule):
 
     frameworks: ClassVar = DEEP_LEARNING
     group: ClassVar = "deep learning"
+    presets: ClassVar = {
+        "recommended": {"exclude": ("bias",), "threshold": 1000.0, "gradient_ratio": 1e-4, "patience": 10}
+    }
     collections_to_save: ClassVar = (
         Collection("relu_input", include_regex=".*relu_input", save_interval=500),
     )
@@ -47,6 +50,17 @@ class PoorWeightInitialization(TensorRule):
     distribution_range: Annotated[
         float, Meta(ge=0, description="A smaller spread of a gradient, 5th to 95th percentile, fires.")
     ] = 0.001
+    gradient_ratio: Annotated[
+        float | None,
+        Meta(
+            ge=0,
+            lt=1,
+            unit="ratio",
+            description="Judge instead the spread of a gradient as a share of the widest of the step: "
+            "a smaller one fires.",
+            local=True,
+        ),
+    ] = None
     patience: Annotated[
         int, Meta(ge=1, unit="observations", description="Observations without a lower loss that fire.")
     ] = 5
@@ -80,12 +94,7 @@ class PoorWeightInitialization(TensorRule):
             [v for v in step.tensors("activations") if not v.statistics.size < 2]
         )
         gradients = [view for view in step.tensors("gradients") if view.statistics.size >= 2]
-        for view in gradients:
-            low, high = view.measure(*_SPREAD)
-            text = f"gradient spread {high - low:.4g} < {self.distribution_range:g}"
-            yield from self.judge(
-                view, "gradient_spread", high - low, "<", self.distribution_range, message=text
-            )
+        yield from self._judge_gradients(gradients)
         for name, views in step.by_tensor("losses"):
             yield from self._judge_loss(name, AcrossWorkers(views))
 
@@ -101,6 +110,23 @@ class PoorWeightInitialization(TensorRule):
             ratio = high / low if low else math.inf
             text = f"variance {ratio:.4g} times that of {narrowest.name} > {self.threshold:g}"
             yield from self.judge(widest, "variance_ratio", ratio, ">", self.threshold, message=text)
+
+    def _judge_gradients(self, views: Sequence[TensorView]) -> Iterator[Finding]:
+        """Compare the spread of every gradient with a fixed range, or with the widest."""
+        bounds = [view.measure(*_SPREAD) for view in views]
+        spreads = [high - low for low, high in bounds]
+        widest = max((spread for spread in spreads if spread == spread), default=0.0)
+        for view, spread in zip(views, spreads, strict=True):
+            if self.gradient_ratio is None:
+                text = f"gradient spread {spread:.4g} < {self.distribution_range:g}"
+                yield from self.judge(
+                    view, "gradient_spread", spread, "<", self.distribution_range, message=text
+                )
+            elif widest > 0:
+                text = f"gradient spread {spread:.4g}, of the widest {widest:.4g}"
+                yield from self.judge(
+                    view, "gradient_share", spread / widest, "<", self.gradient_ratio, message=text
+                )
 
     def _judge_loss(self, name: str, loss: AcrossWorkers) -> Iterator[Finding]:
         if not loss.non_finite and loss.mean < self._best.get(name, math.inf):

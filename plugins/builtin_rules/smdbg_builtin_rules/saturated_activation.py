@@ -7,12 +7,14 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
+from smdbg_builtin_rules.activity import RecentActivity
 from smdbg_core import (
     DEEP_LEARNING,
     Finding,
     Meta,
     Reads,
     Regex,
+    RuleRun,
     StepView,
     TensorRule,
     TensorView,
@@ -31,6 +33,16 @@ class SaturatedActivation(TensorRule):
 
     frameworks: ClassVar = DEEP_LEARNING
     group: ClassVar = "deep learning"
+    presets: ClassVar = {
+        "recommended": {
+            "threshold_tanh_min": -3.0,
+            "threshold_tanh_max": 3.0,
+            "threshold_sigmoid_min": -6.0,
+            "threshold_sigmoid_max": 6.0,
+            "threshold_inactivity": 30.0,
+            "window": 3,
+        }
+    }
 
     collection_names: Annotated[tuple[str, ...], Meta(description="Collections of activation inputs.")] = ()
     tensor_regex: Annotated[
@@ -52,6 +64,16 @@ class SaturatedActivation(TensorRule):
     threshold_layer: Annotated[
         float, Meta(ge=0, le=100, unit="percent", description="A larger share of saturated units fires.")
     ] = 50.0
+
+    window: Annotated[
+        int,
+        Meta(
+            ge=1,
+            unit="saved steps",
+            description="A unit counts as saturated over so many last steps.",
+            local=True,
+        ),
+    ] = 1
 
     @constraint("threshold_tanh_min", "threshold_tanh_max")
     def _tanh_in_order(self) -> str | None:
@@ -80,6 +102,10 @@ class SaturatedActivation(TensorRule):
             optional=True,
         )
         return raw, raw._replace(group="reductions", statistics=(), source="reductions")
+
+    def start(self, run: RuleRun) -> None:
+        """Forget all activity."""
+        self._recent = RecentActivity(self.window)
 
     def evaluate(self, step: StepView) -> Iterator[Finding]:
         """Judge the share of saturated units of every layer."""
@@ -115,7 +141,12 @@ class SaturatedActivation(TensorRule):
         if not units or not activity.samples:
             self.skip(tensor, "empty tensor")
             return
-        saturated = np.count_nonzero(100 * activity.counts < self.threshold_inactivity * activity.samples)
+        recent = self._recent.add(tensor, activity)
+        if recent is None:
+            self.skip(tensor, "too few saved steps", need=self.window)
+            return
+        counts, samples = recent
+        saturated = np.count_nonzero(100 * counts < self.threshold_inactivity * samples)
         percent = 100 * saturated / units
         text = f"{percent:.4g} % of {units} units are saturated > {self.threshold_layer:g} %"
         yield from self.judge(

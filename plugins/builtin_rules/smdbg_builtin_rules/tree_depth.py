@@ -19,6 +19,7 @@ class TreeDepth(TensorRule):
 
     frameworks: ClassVar = XGBOOST
     group: ClassVar = "xgboost"
+    presets: ClassVar = {"recommended": {"depth": 6.0, "exact_depth": True}}
 
     depth: Annotated[float, Meta(ge=0, unit="levels", description="A deeper tree fires.")] = 4.0
     exact_depth: Annotated[

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, ClassVar
 
-from smdbg_core import Compare, Finding, Meta, Reads, Regex, StepView, TensorRule
+from smdbg_builtin_rules.trained import trained_parameters
+from smdbg_core import Compare, Finding, Meta, Reads, Regex, RuleRun, StepView, TensorRule
 
 
 class UnchangedTensor(TensorRule):
@@ -17,6 +18,7 @@ class UnchangedTensor(TensorRule):
     """
 
     group: ClassVar = "universal"
+    presets: ClassVar = {"recommended": {"trained_only": True, "num_steps": 5}}
     requires: ClassVar = (("collection_names", "tensor_regex"),)
 
     collection_names: Annotated[tuple[str, ...], Meta(description="Collections to inspect.")] = ()
@@ -27,6 +29,15 @@ class UnchangedTensor(TensorRule):
     rtol: Annotated[float, Meta(ge=0, description="Relative tolerance, of the current value.")] = 1e-5
     atol: Annotated[float, Meta(ge=0, description="Absolute tolerance.")] = 1e-8
     equal_nan: Annotated[bool, Meta(description="Whether NaN equals NaN.")] = False
+
+    trained_only: Annotated[
+        bool,
+        Meta(
+            description="Whether to judge training steps only, and there, where gradients are saved, only "
+            "tensors that have one.",
+            local=True,
+        ),
+    ] = False
 
     @property
     def _closeness(self) -> Compare:
@@ -39,13 +50,21 @@ class UnchangedTensor(TensorRule):
             patterns=self.tensor_regex,
             compare=(self._closeness,),
             source="raw",
+            modes=("TRAIN", "GLOBAL") if self.trained_only else None,
             strings=True,
             min_points=self.num_steps,
         )
 
+    def start(self, run: RuleRun) -> None:
+        """Find out which tensors are trained."""
+        self._trained = trained_parameters(run.trial.tensor_names()) if self.trained_only else frozenset()
+
     def evaluate(self, step: StepView) -> Iterator[Finding]:
         """Compare every selected tensor with its last saved steps in the same mode."""
         for tensor in step.tensors():
+            if self._trained and tensor.name not in self._trained:
+                self.skip(tensor, "no gradient is saved: frozen by intent")
+                continue
             earlier = tensor.compare(self._closeness)
             have = len(earlier) + 1
             if have < self.num_steps:

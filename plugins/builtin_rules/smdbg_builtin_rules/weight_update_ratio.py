@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 
-from smdbg_core import DEEP_LEARNING, Collection, Compare, Finding, Meta, Reads, StepView, TensorRule
+from smdbg_builtin_rules.streaks import Streaks
+from smdbg_builtin_rules.trained import trained_parameters
+from smdbg_core import DEEP_LEARNING, Collection, Compare, Finding, Meta, Reads, RuleRun, StepView, TensorRule
 
 
 class WeightUpdateRatio(TensorRule):
@@ -17,6 +19,7 @@ class WeightUpdateRatio(TensorRule):
 
     frameworks: ClassVar = DEEP_LEARNING
     group: ClassVar = "deep learning"
+    presets: ClassVar = {"recommended": {"trained_only": True, "patience": 3, "small_threshold": 1e-7}}
     collections_to_save: ClassVar = (Collection("weights", save_interval=500),)
 
     num_steps: Annotated[
@@ -27,6 +30,17 @@ class WeightUpdateRatio(TensorRule):
     small_threshold: Annotated[float, Meta(ge=0, description="A ratio below this fires.")] = 1e-8
     epsilon: Annotated[float, Meta(gt=0, description="Keeps the denominator away from zero.")] = 1e-9
     norm: Annotated[Literal["l2", "l1"], Meta(description="Norm of update and weights.", local=True)] = "l2"
+
+    patience: Annotated[
+        int, Meta(ge=1, unit="saved steps", description="Violations in a row that fire.", local=True)
+    ] = 1
+    trained_only: Annotated[
+        bool,
+        Meta(
+            description="Whether weights without a saved gradient are left out, where any have one.",
+            local=True,
+        ),
+    ] = False
 
     @property
     def _update(self) -> Compare:
@@ -42,9 +56,17 @@ class WeightUpdateRatio(TensorRule):
             min_points=2,
         )
 
+    def start(self, run: RuleRun) -> None:
+        """Forget all streaks."""
+        self._streaks = Streaks(self, self.patience)
+        self._trained = trained_parameters(run.trial.tensor_names()) if self.trained_only else frozenset()
+
     def evaluate(self, step: StepView) -> Iterator[Finding]:
         """Judge the update of every weight since its earlier value."""
         for tensor in step.tensors():
+            if self._trained and tensor.name not in self._trained:
+                self.skip(tensor, "no gradient is saved: frozen by intent")
+                continue
             earlier = tensor.compare(self._update)
             if not earlier:
                 self.skip(tensor, "too few saved steps", have=1, need=2)
@@ -62,6 +84,6 @@ class WeightUpdateRatio(TensorRule):
             steps = f"{tensor.mode} step {earlier[0].mode_step} to {tensor.mode_step}"
             text = f"update ratio {ratio:.4g} from {steps}"
             for comparison, limit in ((">", self.large_threshold), ("<", self.small_threshold)):
-                yield from self.judge(
+                yield from self._streaks.judge(
                     tensor, "update_ratio", ratio, comparison, limit, message=f"{text} {comparison} {limit:g}"
                 )

@@ -81,9 +81,13 @@ def locate(file: File, name: str, span: tuple[int, int]) -> Payload:
     if footer != CONSTANT_FOOTER:
         return locate_in(file.read(start, length), 0, file.name, name, span)
     try:
-        return _payload(head[HEADER:], length - HEADER - FOOTER, file.name, name, start)
+        payload = _payload(head[HEADER:], length - HEADER - FOOTER, file.name, name, start)
     except RecordError:
+        payload = None
+    # Elements in fields of their own, such as strings, go on behind the head.
+    if payload is None or payload.values is not None:
         return locate_in(file.read(start, length), 0, file.name, name, span)
+    return payload
 
 
 def locate_in(

@@ -178,10 +178,26 @@ def test_configuration_file(smdbg: Command, sick: str, tmp_path: Path) -> None:
     assert "is not used: disabled" in smdbg("run", "--rule", "ExplodingTensor").err
 
 
+def test_presets(smdbg: Command, sick: str, tmp_path: Path) -> None:
+    def patience(*arguments: str) -> object:
+        done = smdbg("run", sick, "--rule", "VanishingGradient", "--format", "json", *arguments)
+        return json.loads(done.out)["outcomes"][0]["parameters"]["patience"]
+
+    assert patience() == 1
+    assert patience("--preset", "recommended") == 3
+    assert patience("--preset", "recommended", "--param", "VanishingGradient.patience=2") == 2
+    (tmp_path / "smdbg.toml").write_text('preset = "recommended"\n')
+    assert patience() == 3
+    wrong = smdbg("run", sick, "--preset", "strict")
+    assert (wrong.status, wrong.err.strip()) == (2, "smdbg: no preset 'strict'; there are recommended")
+    assert "With --preset recommended:" in smdbg("explain", "VanishingGradient").out
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
         ("path = 3", "Expected `str"),
+        ("preset = 3", "Expected `str"),
         ("pth = 'x'", "no key 'pth'; did you mean 'path'?"),
         ("[plugins]\ndisabel = []", "plugins: no key 'disabel'; did you mean 'disable'?"),
         ("[[rules]]\nname = 'x'", "rules[1]: give either `rule`"),

@@ -162,3 +162,13 @@ def test_a_step_of_shapes_has_no_event_file(tmp_path: Path) -> None:
         step.add("a", np.zeros((2, 3)), raw=False, shape=True)
     assert not list((tmp_path / "t").rglob("*.tfevents"))
     assert open_trial(str(tmp_path / "t")).tensor("a").shape(0) == (2, 3)
+
+
+@pytest.mark.parametrize("count", [580, 585, 586, 587, 600, 5000])
+def test_many_strings_come_back(tmp_path: Path, count: int) -> None:
+    """Of a large record only the head is decoded, where strings go on behind it."""
+    texts = [f"2-{number:03}" for number in range(count)]
+    with TrialWriter(tmp_path / "t") as writer, writer.step(0) as step:
+        step.add("trees/ID", texts)
+        step.add("large", np.zeros(300_000))
+    assert open_trial(str(tmp_path / "t")).tensor("trees/ID").value(0).tolist() == texts

@@ -1,0 +1,1 @@
+"""How well the rules find faults in real, small trainings: `make detection`."""
