@@ -15,7 +15,7 @@ from smdbg_core.engine.evaluation import Evaluation
 from smdbg_core.engine.roster import Roster, RosterEntry, RuleConfig
 from smdbg_core.errors import ConfigError, ParameterError
 from smdbg_core.outcomes import Report, RunSummary
-from smdbg_core.rule import Rule
+from smdbg_core.rule import Documentation, Rule
 from smdbg_core.runs.run import Run
 from smdbg_core.version import __version__
 
@@ -40,6 +40,7 @@ def evaluate(
     max_findings: int = 100,
     on_finding: Callable[[str, Finding], None] | None = None,
     on_step: Callable[[int, int], None] | None = None,
+    evidence: bool = False,
 ) -> Report:
     """Judge a run with rules.
 
@@ -59,6 +60,8 @@ def evaluate(
         max_findings: How many findings each rule keeps; further ones are counted.
         on_finding: Told the rule instance and each finding at once.
         on_step: Told how many steps of how many are judged.
+        evidence: Keep, in bounded memory, what reports show beside the verdicts: the points that rules
+            judged, losses, system metrics, step durations.
 
     Returns:
         The outcome of every rule.
@@ -77,7 +80,7 @@ def evaluate(
     opened = run if isinstance(run, Run) else hooks.open_run(uri, steps=None)
     # What overflows or is NaN in the data is for rules to find, not for NumPy to warn of.
     with np.errstate(all="ignore"):
-        evaluation = Evaluation(opened, roster.entries, hooks, max_findings, on_finding)
+        evaluation = Evaluation(opened, roster.entries, hooks, max_findings, on_finding, evidence=evidence)
         evaluation.judge(executor, steps, mode.upper() if mode else None, stop_on_first, on_step, period)
         outcomes = evaluation.outcomes(output)
     warnings = [
@@ -92,6 +95,8 @@ def evaluate(
         run=_summary(opened),
         outcomes=outcomes,
         warnings=list(dict.fromkeys(warnings)),
+        evidence=evaluation.recorder.evidence() if evaluation.recorder is not None else None,
+        documentation=dict(_documentation(roster.entries)) if evidence else {},
     )
     hooks.notify("smdbg_run_finished", report=report)
     return report
@@ -106,6 +111,11 @@ def _validate(hooks: Hooks, entries: Sequence[RosterEntry], uri: str) -> None:
             problems.append(str(ParameterError(entry.name, found)))
     if problems:
         raise ConfigError("\n".join(problems))
+
+
+def _documentation(entries: Sequence[RosterEntry]) -> dict[str, Documentation]:
+    """What the rules say about themselves, by instance."""
+    return {entry.name: type(entry.rule).documentation() for entry in entries}
 
 
 def _summary(run: Run) -> RunSummary:
