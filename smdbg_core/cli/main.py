@@ -21,6 +21,7 @@ _COMMANDS: Final = {
     "demo": "Train a healthy and a sick network, record both, and judge them.",
     "explain": "Say what a rule or action does, and every parameter of it.",
     "plugins": "List all plugins, and what became of each.",
+    "report": "Judge a run with every rule, and write a page that works offline.",
     "rules": "List the rules that are installed.",
     "run": "Judge a run with rules.",
     "schema": "Print the JSON Schema of a rule's parameters, or of the report.",
