@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from numpy import float64, int64
+from numpy import float64, int32, int64
 from numpy.typing import NDArray
 
 __all__ = ["Evidence", "JudgedPoints", "Limit", "StepTimes", "Subject", "Track", "Tracks"]
@@ -38,7 +38,7 @@ class Track(NamedTuple):
 
     highest: NDArray[float64]
     mean: NDArray[float64]
-    non_finite: NDArray[int64]
+    non_finite: NDArray[int32]
     """Values in each bucket that are NaN or infinite; they count in nothing else."""
 
     violated: bool

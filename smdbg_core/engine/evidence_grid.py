@@ -38,8 +38,8 @@ class Grid:
         self._lowest = np.empty((0, buckets))
         self._highest = np.empty((0, buckets))
         self._total = np.empty((0, buckets))
-        self._count = np.empty((0, buckets), np.int64)
-        self._bad = np.empty((0, buckets), np.int64)
+        self._count = np.empty((0, buckets), np.int32)
+        self._bad = np.empty((0, buckets), np.int32)
         self._pending: list[tuple[int, int, float]] = []
 
     def row(self, key: Hashable, violated: bool = False) -> int | None:
@@ -124,13 +124,13 @@ class Grid:
 
     def _make_room(self, position: int) -> None:
         if len(self._rows) > len(self._count):
-            rows = max(len(self._rows), min(2 * len(self._count), self._most * 3 // 2), 8)
+            rows = max(len(self._rows), min(2 * len(self._count), self._most * 3 // 2))
             more = (rows - len(self._count), self._buckets)
             self._lowest = np.concatenate([self._lowest, np.full(more, np.inf)])
             self._highest = np.concatenate([self._highest, np.full(more, -np.inf)])
             self._total = np.concatenate([self._total, np.zeros(more)])
-            self._count = np.concatenate([self._count, np.zeros(more, np.int64)])
-            self._bad = np.concatenate([self._bad, np.zeros(more, np.int64)])
+            self._count = np.concatenate([self._count, np.zeros(more, np.int32)])
+            self._bad = np.concatenate([self._bad, np.zeros(more, np.int32)])
         times = 1
         while (position - (self._origin or 0)) // (self._width * times) >= self._buckets:
             times *= 2

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from smdbg_core.engine.evidence_grid import Grid
 from smdbg_core.evidence import Evidence, JudgedPoints, Limit, StepTimes, Subject, Tracks
@@ -21,10 +22,11 @@ from smdbg_core.stats import EmpiricalDistribution
 
 __all__ = ["EvidenceRecorder", "PointRecorder"]
 
-_BUCKETS = 400
-_SUBJECTS = 400
+_BUCKETS = 256
+_SUBJECTS = 256
+_STATISTICS = 32
 _TIME_BUCKETS = 720
-_SERIES = 4000
+_SERIES = 512
 _LIMITS = 4
 _LARGEST_DOCUMENT = 2**20
 _BINS = 60
@@ -52,6 +54,9 @@ class PointRecorder:
                 return
         grid = self._grids.get(statistic)
         if grid is None:
+            # A rule may name a statistic for each pair of classes; what violates is kept longer.
+            if len(self._grids) >= (2 * _STATISTICS if violates else _STATISTICS):
+                return
             grid = self._grids[statistic] = Grid("time" if timed else "step", _BUCKETS, _SUBJECTS)
             self._limits[statistic] = {}
         limits = self._limits[statistic]
@@ -83,7 +88,8 @@ class EvidenceRecorder:
         names = () if trial is None else ("losses", "metrics")
         self._loss_names = {name for one in names for name in trial.tensor_names(collection=one)}  # type: ignore[union-attr]
         self._series: dict[str, Grid] = {}
-        self._places: list[tuple[str, int]] = []
+        self._places: dict[str, NDArray[np.int64]] = {}
+        self._known = 0
         self._steps: dict[tuple[str, str, str], tuple[Grid, EmpiricalDistribution]] = {}
         self._damage: dict[str, str] = {}
         self._begin, self._end = -(2**62), 2**62
@@ -114,15 +120,26 @@ class EvidenceRecorder:
         if isinstance(data, Events):
             self._add_steps(data)
             return
-        for key in keys[len(self._places) :]:
+        if len(keys) > self._known:
+            self._place(keys)
+        for measure, grid in self._series.items():
+            rows = self._places[measure][data.codes]
+            mine = (rows >= 0) & (data.times >= self._begin) & (data.times < self._end)
+            grid.add_all(rows[mine], data.times[mine], data.values[mine])
+
+    def _place(self, keys: Sequence[SeriesKey]) -> None:
+        """Give new series their rows; in the grids of other measures theirs is -1."""
+        for code, key in enumerate(keys[self._known :], start=self._known):
             measure = key.dimension or key.device
             grid = self._series.setdefault(measure, Grid("time", _TIME_BUCKETS, _SERIES))
             row = grid.row(Subject(key.device or measure, None, key.node))
-            self._places.append((measure, -1 if row is None else row))
-        for measure, grid in self._series.items():
-            rows = np.array([row if of == measure else -1 for of, row in self._places], np.int64)[data.codes]
-            mine = (rows >= 0) & (data.times >= self._begin) & (data.times < self._end)
-            grid.add_all(rows[mine], data.times[mine], data.values[mine])
+            places = self._places.setdefault(measure, np.empty(0, np.int64))
+            more = np.full(code + 1 - len(places), -1, np.int64)
+            more[-1] = -1 if row is None else row
+            self._places[measure] = np.concatenate([places, more])
+        self._known = len(keys)
+        for measure, places in self._places.items():
+            self._places[measure] = np.concatenate([places, np.full(len(keys) - len(places), -1, np.int64)])
 
     def _add_steps(self, events: Events) -> None:
         phases = events.phases.tolist()

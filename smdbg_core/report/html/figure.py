@@ -85,7 +85,7 @@ def new_figure(
         log: Whether y is logarithmic.
         options: What else `bokeh.plotting.figure` takes.
     """
-    zoom = WheelZoomTool(dimensions="width")
+    zoom, box = WheelZoomTool(dimensions="width"), BoxZoomTool(dimensions="width")
     plot = figure(
         height=height,
         sizing_mode="stretch_width",
@@ -93,7 +93,9 @@ def new_figure(
         y_axis_label=y,
         x_axis_type="datetime" if time else "auto",
         y_axis_type="log" if log else "auto",
-        tools=[PanTool(dimensions="width"), BoxZoomTool(dimensions="width"), zoom, ResetTool(), SaveTool()],
+        tools=[box, PanTool(dimensions="width"), zoom, ResetTool(), SaveTool()],
+        active_drag=box,
+        active_scroll=None,
         toolbar_location="above",
         background_fill_alpha=0,
         border_fill_alpha=0,
@@ -142,7 +144,9 @@ def legend(plot: Any, entries: int) -> None:
     box = plot.legend[0]
     plot.add_layout(box, "below")
     box.orientation = "horizontal"
-    box.ncols = min(entries, 2)
+    longest = max((len(str(item.label.value)) for item in box.items), default=0)
+    box.ncols = _legend_columns(longest, entries)
+    box.location = "left"
     box.click_policy = "hide"
     box.label_text_color = INK
     box.label_text_font_size = "12px"
@@ -150,6 +154,11 @@ def legend(plot: Any, entries: int) -> None:
     box.border_line_color = None
     box.glyph_height = 14
     box.margin = 0
+
+
+def _legend_columns(longest: int, entries: int) -> int:
+    """Columns of a legend that fit on a narrow screen."""
+    return min(entries, 4 if longest <= 8 else 2 if longest <= 20 else 1)
 
 
 def name_rows(plot: Any, names: Mapping[float, str]) -> None:
@@ -193,7 +202,7 @@ def heat_map(
     """
     cells = np.asarray(values, np.float64)
     rows = len(names)
-    height = 120 + min(max(rows * 18, 60), 900)
+    height = 120 + min(max(rows * 18, 130), 900)
     finite = cells[np.isfinite(cells) & ((cells > 0) | (not log))]
     low = (float(finite.min()) if finite.size else 0.0) if low is None else low
     high = (float(finite.max()) if finite.size else 1.0) if high is None else high
@@ -251,6 +260,7 @@ def chart(plot: Any, question: str, answer: str, *, height: int | None = None) -
     entries = len(plot.legend[0].items) if plot.legend else 0
     if entries:
         legend(plot, entries)
-        plot.height += 8 + 20 * math.ceil(entries / 2)
+        longest = max(len(str(item.label.value)) for item in plot.legend[0].items)
+        plot.height += 10 + 20 * math.ceil(entries / _legend_columns(longest, entries))
     item = json.dumps(json_item(plot), allow_nan=False, separators=(",", ":"))
     return Chart(question, answer, item.replace("<", "\\u003c"), height or plot.height)

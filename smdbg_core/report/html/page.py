@@ -18,7 +18,7 @@ from smdbg_core.report.html.details_sections import details_sections, rules_sect
 from smdbg_core.report.html.system_sections import device_section, step_section, timeline_section
 from smdbg_core.report.html.tensor_sections import damage_section, heat_sections, loss_section, rule_evidence
 from smdbg_core.report.html.verdict import coverage_tables, judge_text, verdict
-from smdbg_core.report.html.xgboost_sections import xgboost_sections
+from smdbg_core.report.html.xgboost_sections import boosting_documents, xgboost_sections
 
 __all__ = ["render_html"]
 
@@ -105,7 +105,8 @@ def _sections(report: Report, anchors: dict[str, int]) -> Iterator[Section]:
     if "trial" in report.run.has:
         yield from heat_sections(report)
         losses = loss_section(report)
-        if losses is not None:
+        # A boosting run has a section of its own for them.
+        if losses is not None and "LossData" not in boosting_documents(report):
             yield losses
     if "profiler" in report.run.has:
         made = {section.key: section for section in details_sections(report)}

@@ -15,6 +15,7 @@ __all__ = ["damage_section", "heat_sections", "loss_section", "rule_evidence"]
 _LISTED = 50
 _CHARTS = 3
 _MAPS = 6
+_FEW = 4
 _WANTED = ("mean_abs", "update_ratio", "zero_percent", "non_finite")
 """Statistics whose map says where in a network a fault lives, in this order, fired or not."""
 
@@ -82,7 +83,9 @@ def heat_sections(report: Report) -> Iterator[Section]:
         (name, one)
         for name, judged in evidence.judged.items()
         for one in judged
-        if one.points.axis == "step" and (one.statistic in _WANTED or name in fired)
+        # What few subjects have, losses for one, shows in lines; a map is for the layers of a network.
+        if one.points.axis == "step"
+        and (one.statistic in _WANTED or (name in fired and len(one.points.tracks) > _FEW))
     ]
     order = {statistic: place for place, statistic in enumerate(_WANTED)}
     maps.sort(key=lambda pair: order.get(pair[1].statistic, len(order)))

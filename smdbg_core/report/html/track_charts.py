@@ -21,18 +21,19 @@ _ROWS = 80
 _COLUMNS = 160
 _EPISODES = 60
 _UNITS = (
+    (re.compile("^p5$|^p95$|share of"), "%"),
+    (re.compile("^increase$"), "percentage points"),
     (re.compile("percent"), "%"),
     (re.compile("second"), "s"),
     (re.compile("minute"), "min"),
     (re.compile("count|non_finite|outliers|processes|stale|depth|judgements"), "count"),
     (re.compile("ratio|share|gap|distance|mean|abs|spread|l2|variance|imbalance|diag|off"), "no unit"),
-    (re.compile("p5|p95"), "%"),
 )
 
 
 def unit_of(statistic: str) -> str:
     """The unit of a statistic, as far as its name tells."""
-    return next((unit for pattern, unit in _UNITS if pattern.search(statistic)), "no unit")
+    return next((unit for pattern, unit in _UNITS if pattern.search(statistic)), "as the rule measures it")
 
 
 def natural(text: str) -> list[tuple[int, int, str]]:
@@ -266,7 +267,7 @@ def _add_envelope(plot: Any, tracks: Tracks, time: bool, log: bool, floor: float
         kept &= low > 0
     x = (positions / 1000.0 if time else positions.astype(np.float64))[kept]
     plot.varea(
-        x=x, y1=figures.thin(low[kept]), y2=figures.thin(high[kept]), fill_color=figures.BAND, fill_alpha=0.35
+        x=x, y1=figures.thin(low[kept]), y2=figures.thin(high[kept]), fill_color=figures.BAND, fill_alpha=0.28
     )
 
 
@@ -282,8 +283,8 @@ def _add_episodes(plot: Any, episodes: Sequence[Finding], time: bool) -> int:
     for left, right in joined[:_EPISODES]:
         plot.add_layout(
             BoxAnnotation(
-                left=left, right=right, fill_color=figures.BAD, fill_alpha=0.07, line_color=None,
-                hatch_pattern="/", hatch_color=figures.BAD, hatch_alpha=0.22, hatch_scale=14, level="underlay",
+                left=left, right=right, fill_color=figures.BAD, fill_alpha=0.05, line_color=figures.BAD, line_alpha=0.4,
+                hatch_pattern="/", hatch_color=figures.BAD, hatch_alpha=0.16, hatch_scale=20, level="underlay",
             )
         )  # fmt: skip
     return len(joined)

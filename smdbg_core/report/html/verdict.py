@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -94,7 +95,7 @@ def _problem(outcome: Outcome, report: Report, anchor: int) -> Problem:
     summary, _, remedy = report.documentation.get(outcome.name, ("", "", ""))
     return Problem(
         name=readable(outcome.name),
-        summary=readable(summary),
+        summary=sentence(_condition(summary)),
         where=_where(outcome),
         sure=_sure(outcome),
         remedy=sentence(remedy) or "No advice comes with this rule.",
@@ -102,6 +103,14 @@ def _problem(outcome: Outcome, report: Report, anchor: int) -> Problem:
         evidence=f"evidence-{anchor}",
         rule=f"rule-{anchor}",
     )
+
+
+def _condition(summary: str) -> str:
+    """What is the case where a rule fired, from what it says of when it fires."""
+    matched = re.match(r"Fires (?P<at>[^,;]*?)\s*\b(?:when|where|if) (?P<what>.*)", summary, re.DOTALL)
+    if matched is None:
+        return summary
+    return f"{matched['at']}, {matched['what']}" if matched["at"] else matched["what"]
 
 
 def _where(outcome: Outcome) -> str:

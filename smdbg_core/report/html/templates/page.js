@@ -19,6 +19,8 @@
     const item = JSON.parse(themed(element.parentElement.querySelector("script").textContent));
     element.textContent = "";
     const view = await Bokeh.embed.embed_item(item, element);
+    // A finger that moves over a chart scrolls the page.
+    if (matchMedia("(pointer: coarse)").matches) for (const root of view.roots) root.model.toolbar.active_drag = null;
     drawn.set(element, view);
     element.dataset.drawn = "yes";
   }
