@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct, field
@@ -184,6 +185,19 @@ class Report(Struct, frozen=True, kw_only=True):
     outcomes: list[Outcome]
     actions: list[ActionRecord] = []
     warnings: list[str] = []
+    evidence: Any = None
+    """What an HTML report shows beside the verdicts, as `smdbg_core.evidence.Evidence`; `None` unless
+    `evaluate(..., evidence=True)`. Not part of the report in JSON."""
+
+    documentation: dict[str, tuple[str, str, str]] = {}
+    """With evidence: what each rule instance finds, why it matters, what to do. Not part of JSON."""
+
+    def _repr_html_(self) -> str:
+        """The report in a notebook."""
+        # Imports go downwards only; the report is the one object that has to know who renders it.
+        notebook = import_module("smdbg_core.report.html.notebook")
+        html: str = notebook.render_notebook(self)
+        return html
 
     @property
     def failed_actions(self) -> list[ActionRecord]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from abc import abstractmethod
@@ -175,8 +176,13 @@ class Rule(Parameterized):
         tally.subjects.add((subject.name, subject.worker, subject.node))
         if (subject.non_finite if non_finite is None else non_finite) or value != value:
             tally.non_finite += 1
+            if tally.on_point is not None:
+                tally.on_point(subject, statistic, math.nan, comparison, limit, False)
             return ()
-        if _VIOLATES[comparison](value, limit):
+        violates = bool(_VIOLATES[comparison](value, limit))
+        if tally.on_point is not None:
+            tally.on_point(subject, statistic, value, comparison, limit, violates)
+        if violates:
             return (self.finding(subject, message, statistic, value, comparison, limit),)
         closest = tally.closest.get(statistic)
         if closest is None or (value < closest.value if comparison[0] == "<" else value > closest.value):

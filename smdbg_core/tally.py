@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from typing import Any, TypeAlias
 
 from smdbg_core.findings import Finding
 from smdbg_core.outcomes import Closest, Coverage
 
-__all__ = ["Tally"]
+__all__ = ["OnPoint", "Tally"]
+
+OnPoint: TypeAlias = Callable[[Any, str, float, str, float, bool], None]
+"""Told each point: subject, statistic, value (NaN if indeterminate), comparison, limit, violation."""
 
 
 class Tally:
@@ -16,10 +20,14 @@ class Tally:
 
     Args:
         cap: How many episodes are kept; further ones are only counted.
+
+    Attributes:
+        on_point: Told every judged point, where evidence is recorded.
     """
 
     def __init__(self, cap: int = 100) -> None:
         self.cap = cap
+        self.on_point: OnPoint | None = None
         self.points = 0
         self.non_finite = 0
         self.skipped: Counter[str] = Counter()

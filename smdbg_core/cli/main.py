@@ -23,6 +23,7 @@ _COMMANDS: Final = {
     "journal": "List, explain and retry what actions were dispatched.",
     "new": "Write a bundle of rules and actions, with its tests.",
     "plugins": "List all plugins, and what became of each.",
+    "report": "Judge a run with every rule, and write a page that works offline.",
     "rules": "List the rules that are installed.",
     "run": "Judge a run with rules.",
     "schema": "Print the JSON Schema of a rule's parameters, or of the report.",

@@ -24,10 +24,12 @@ from smdbg_core.engine.roster import RuleConfig
 from smdbg_core.errors import ConfigError
 from smdbg_core.findings import Finding
 from smdbg_core.outcomes import Report
+from smdbg_core.report.html.extra import missing_extra
 from smdbg_core.report.json import render_finding_line, render_json, render_lines
 from smdbg_core.report.junit import render_junit
+from smdbg_core.report.output import write_report
 
-__all__ = ["command", "exit_status"]
+__all__ = ["command", "exit_status", "progress"]
 
 _FORMATS = ("table", "json", "jsonl", "junit")
 
@@ -123,7 +125,7 @@ def command(
     if output_format not in _FORMATS and not Hooks(registry.load_hooks()).has("smdbg_render_report"):
         raise click.UsageError(f"no format {output_format!r}; there are {', '.join(_FORMATS)}")
     stream = sys.stdout if output_format == "jsonl" else None
-    with _executor(jobs) as executor, _progress(quiet) as on_step:
+    with _executor(jobs) as executor, progress(quiet) as on_step:
         report = evaluate(
             path,
             asked,
@@ -142,12 +144,15 @@ def command(
             output=output,
             on_finding=_streamer() if stream else None,
             on_step=on_step,
+            evidence=output is not None and missing_extra() is None,
         )
     if verbose:
         _log(report, verbose, log_format)
     click.echo(_render(report, output_format, registry, quiet), nl=False)
     if output is not None:
-        _write(output, report)
+        missing = write_report(output, report)
+        if missing is not None and not quiet:
+            click.echo(f"smdbg: no report.html: {missing}", err=True)
     return exit_status(report, named=bool(rules), fail_on=fail_on)
 
 
@@ -201,7 +206,7 @@ def _executor(jobs: int | None) -> Iterator[Executor | None]:
 
 
 @contextmanager
-def _progress(quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
+def progress(quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
     """A line on the terminal for runs that take longer than a second."""
     if quiet or not sys.stderr.isatty():
         yield None
@@ -241,19 +246,6 @@ def _render(report: Report, output_format: str, registry: Registry, quiet: bool)
         return text
     shown = msgspec.structs.replace(report, warnings=[]) if quiet else report
     return render_table(shown, registry)
-
-
-def _write(folder: Path, report: Report) -> None:
-    from smdbg_core.engine.artifacts import write_artifacts
-    from smdbg_core.findings import Artifact
-
-    write_artifacts(
-        folder,
-        [
-            Artifact(path="report.json", content=render_json(report).encode()),
-            Artifact(path="report.xml", content=render_junit(report).encode(errors="replace")),
-        ],
-    )
 
 
 def _log(report: Report, verbosity: int, log_format: str) -> None:

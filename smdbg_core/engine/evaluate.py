@@ -19,7 +19,7 @@ from smdbg_core.engine.journal import state_folder
 from smdbg_core.engine.roster import Roster, RosterEntry, RuleConfig
 from smdbg_core.errors import ConfigError, ParameterError
 from smdbg_core.outcomes import Report, RunSummary
-from smdbg_core.rule import Rule
+from smdbg_core.rule import Documentation, Rule
 from smdbg_core.runs.run import Run
 from smdbg_core.version import __version__
 
@@ -49,6 +49,7 @@ def evaluate(
     job_name: str | None = None,
     on_finding: Callable[[str, Finding], None] | None = None,
     on_step: Callable[[int, int], None] | None = None,
+    evidence: bool = False,
 ) -> Report:
     """Judge a run with rules.
 
@@ -76,6 +77,8 @@ def evaluate(
         job_name: SageMaker's name of the training job, for actions.
         on_finding: Told the rule instance and each finding at once.
         on_step: Told how many steps of how many are judged.
+        evidence: Keep, in bounded memory, what reports show beside the verdicts: the points that rules
+            judged, losses, system metrics, step durations.
 
     Returns:
         The outcome of every rule.
@@ -104,7 +107,9 @@ def evaluate(
 
     # What overflows or is NaN in the data is for rules to find, not for NumPy to warn of.
     with contextlib.closing(dispatcher), np.errstate(all="ignore"):
-        evaluation = Evaluation(opened, roster.entries, hooks, max_findings, on_finding, watch)
+        evaluation = Evaluation(
+            opened, roster.entries, hooks, max_findings, on_finding, watch, evidence=evidence
+        )
         evaluation.judge(executor, steps, mode.upper() if mode else None, stop_on_first, on_step, period)
         outcomes = evaluation.outcomes(output)
     warnings = [
@@ -120,6 +125,8 @@ def evaluate(
         outcomes=outcomes,
         actions=dispatcher.records(),
         warnings=list(dict.fromkeys([*warnings, *dispatcher.warnings])),
+        evidence=evaluation.recorder.evidence() if evaluation.recorder is not None else None,
+        documentation=dict(_documentation(roster.entries)) if evidence else {},
     )
     hooks.notify("smdbg_run_finished", report=report)
     return report
@@ -134,6 +141,11 @@ def _validate(hooks: Hooks, entries: Sequence[RosterEntry], uri: str) -> None:
             problems.append(str(ParameterError(entry.name, found)))
     if problems:
         raise ConfigError("\n".join(problems))
+
+
+def _documentation(entries: Sequence[RosterEntry]) -> dict[str, Documentation]:
+    """What the rules say about themselves, by instance."""
+    return {entry.name: type(entry.rule).documentation() for entry in entries}
 
 
 def _summary(run: Run) -> RunSummary:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from smdbg_core.discovery.hooks import Hooks
 from smdbg_core.engine.artifacts import write_artifacts
 from smdbg_core.engine.dispatch import Watch
+from smdbg_core.engine.evidence_recorder import EvidenceRecorder
 from smdbg_core.engine.judge import Judge
 from smdbg_core.engine.plan import Plan, RulePlan
 from smdbg_core.engine.roster import RosterEntry
@@ -42,6 +43,7 @@ class Evaluation:
     """A set of rules on one opened run: judged once, then asked for the outcomes.
 
     Attributes:
+        recorder: Keeps evidence while the run is judged; `None` if no report wants any.
         warnings: What users should know, in the order in which it was noticed.
     """
 
@@ -53,8 +55,11 @@ class Evaluation:
         cap: int,
         on_finding: Callable[[str, Finding], None] | None,
         watch: Callable[[RosterEntry], Watch | None] = lambda _: None,
+        *,
+        evidence: bool = False,
     ) -> None:
         self.warnings: list[str] = []
+        self.recorder = EvidenceRecorder(run.trial) if evidence else None
         self._run = run
         self._hooks = hooks
         self._settled: dict[str, Outcome] = {}
@@ -73,6 +78,9 @@ class Evaluation:
                 self._seat(entry, others, cap=cap, on_finding=on_finding, watch=watch(entry))
         seated: list[Judge[Any]] = [*self._judges, *self._window_judges]
         self._judges_by_name = {judge.name: judge for judge in seated}
+        if self.recorder is not None:
+            for judge in seated:
+                judge.tally.on_point = self.recorder.points_of(judge.name)
         hooks.notify("smdbg_run_started", run=run, rules=tuple(judge.rule for judge in seated))
 
     def _seat(self, entry: RosterEntry, others: Mapping[str, Sequence[Run]], **options: Any) -> None:
@@ -176,7 +184,7 @@ class Evaluation:
                 on_step(number, total)
             if fired and stop_on_first:
                 break
-        self.warnings += _damage_warnings([*trial.damage, *scan.damage])
+        self._damaged([*trial.damage, *scan.damage])
         return fired
 
     def _judge_profiler(
@@ -187,7 +195,11 @@ class Evaluation:
         for judge in self._window_judges:
             by_interval.setdefault(judge.rule.scan_interval_us, []).append(judge)
         demands = [_demand(interval, judges) for interval, judges in by_interval.items()]
-        windows = ScanWindows(profiler, demands, period)
+        on_data = None
+        if self.recorder is not None:
+            self.recorder.restrict(*period)
+            on_data = self.recorder.data
+        windows = ScanWindows(profiler, demands, period, on_data)
         seated = list(by_interval.values())
         for judge in self._window_judges:
             judge.attach(windows)
@@ -195,12 +207,17 @@ class Evaluation:
             fired = [judge.window(window) for judge in seated[number]]
             if stop_on_first and any(fired):
                 break
-        self.warnings += _damage_warnings(profiler.damage)
+        self._damaged(profiler.damage)
         if windows.dropped:
             self.warnings.append(f"{windows.dropped} samples were left out: no finite value, or no time")
         if windows.late:
             text = f"{windows.late} samples or events came after the end of their scan window"
             self.warnings.append(f"{text}; they count in a later one")
+
+    def _damaged(self, damage: Sequence[Damage]) -> None:
+        self.warnings += _damage_warnings(damage)
+        if self.recorder is not None:
+            self.recorder.damage(damage)
 
     def outcomes(self, output: Path | None) -> list[Outcome]:
         """Finish every rule, write what rules want written, and collect the outcomes.
@@ -220,6 +237,8 @@ class Evaluation:
             judge = self._judges_by_name[entry.name]
             judge.finish(needed)
             self.warnings += [f"{entry.name}: {text}" for text in judge.run.warnings]
+            if self.recorder is not None:
+                self.recorder.artifacts(entry.name, judge.artifacts)
             written = write_artifacts(output, judge.artifacts) if output is not None else []
             self._settled[entry.name] = judge.outcome(written)
         return self._settled[entry.name]
@@ -252,6 +271,8 @@ class Evaluation:
             TensorView(trial, point, item.name, file.worker, measurement, item.wanted)
             for item, measurement in zip(plan.items, measured, strict=True)
         ]
+        if self.recorder is not None:
+            self.recorder.tensors(view for view, one in zip(views, measured, strict=True) if one and one.row)
         for index, rule, group in plan.members:
             judge = self._judges[rule]
             reads = judge.plan.reads[group]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -40,6 +40,7 @@ class ScanWindows:
         demands: One for each clock.
         period: Only windows that begin at or after the first and before the second of these times,
             seconds since the epoch.
+        on_data: Told all data as it is read, with the series by number.
 
     Attributes:
         late: Samples and events that came after the end of their window; they count in a later one.
@@ -52,7 +53,9 @@ class ScanWindows:
         profiler: Profiler,
         demands: Sequence[Demand],
         period: tuple[float | None, float | None] = (None, None),
+        on_data: Callable[[Sequence[SeriesKey], Samples | Events], None] | None = None,
     ) -> None:
+        self._on_data = on_data
         self.measures: set[str] = set()
         self.phases: set[str] = set()
         begin, end = period
@@ -95,6 +98,8 @@ class ScanWindows:
                 self.phases |= set(data.phases.tolist())
                 for clock in self._clocks:
                     clock.add_events(data)
+            if data is not None and self._on_data is not None:
+                self._on_data(keys, data)
 
 
 class _Clock:

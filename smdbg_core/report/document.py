@@ -15,7 +15,10 @@ __all__ = ["finding_document", "outcome_document", "report_document", "report_sc
 
 def report_document(report: Report) -> dict[str, Any]:
     """The report as dicts, lists and JSON's scalars; non-finite numbers are strings."""
-    document: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(report, outcomes=[]))
+    document: dict[str, Any] = msgspec.to_builtins(
+        msgspec.structs.replace(report, outcomes=[], evidence=None)
+    )
+    del document["evidence"], document["documentation"]
     document["outcomes"] = [outcome_document(outcome) for outcome in report.outcomes]
     return finite(document)  # type: ignore[no-any-return]
 
@@ -38,6 +41,8 @@ def report_schema() -> dict[str, Any]:
     (schema,), components = msgspec.json.schema_components([Report], ref_template="#/$defs/{name}")
     # What rules measured is for the rules that report on it.
     del components["Outcome"]["properties"]["measurements"], components["Measurements"]
+    # Evidence and texts are for pages.
+    del components["Report"]["properties"]["evidence"], components["Report"]["properties"]["documentation"]
     named: dict[str, Any] = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "smdbg report",
