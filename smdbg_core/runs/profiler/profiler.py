@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 from smdbg_core.errors import DataError, MissingDataError
 from smdbg_core.runs.damage import Damage, damage_of
 from smdbg_core.runs.profiler.events import Events, EventsReader
-from smdbg_core.runs.profiler.files import END_MARKER, Kind, ProfilerFile, classify, in_order
+from smdbg_core.runs.profiler.files import END_MARKER, Kind, ProfilerFile, classify, in_order, may_be_pytorch
+from smdbg_core.runs.profiler.pytorch import PytorchReader, place
 from smdbg_core.runs.profiler.samples import Samples, SamplesReader, SeriesKey
 from smdbg_core.runs.profiler.tensorflow import TensorflowReader, place_of
 from smdbg_core.storage import LocalStorage, open_storage
@@ -91,6 +93,7 @@ class ProfilerReader:
         self._samples = SamplesReader(measures)
         self._events = EventsReader()
         self._tensorflow = TensorflowReader()
+        self._pytorch = PytorchReader()
         metrics = measures is None or bool(measures)
         self._files = [
             (complete, file)
@@ -115,7 +118,8 @@ class ProfilerReader:
                     yield Batch(complete, data)
             except DataError as error:
                 self._profiler.add_damage([damage_of(error, entry.name).damage])
-        self._profiler.add_damage([*self._samples.damage, *self._events.damage, *self._tensorflow.damage])
+        for reader in (self._samples, self._events, self._tensorflow, self._pytorch):
+            self._profiler.add_damage(reader.damage)
         yield Batch(2**62, None)
 
     def _read(self, entry: ProfilerFile) -> Iterator[Samples | Events]:
@@ -124,14 +128,20 @@ class ProfilerReader:
                 yield from self._samples.read(entry.name, file)
             elif entry.kind == "trace":
                 yield from self._events.read(entry, file)
+            elif entry.kind == "pytorch":
+                yield from self._pytorch.read(entry, file)
             else:
                 yield from self._tensorflow.read(entry, file)
 
 
 def find_profiler(storage: LocalStorage) -> Profiler | None:
-    """The profiler output whose root `storage` is, `None` if there is none."""
+    """The profiler output whose root `storage` is, `None` if there is none.
+
+    Traces of PyTorch's profiler lie in the folder itself.
+    """
     names = [name for folder in _FOLDERS for name in storage.names(folder)]
     files = [file for file in map(classify, names) if file is not None]
+    files += _pytorch_traces(storage)
     ended = any(name.rpartition("/")[2] == END_MARKER for name in names)
     if not files and not ended:
         return None
@@ -146,6 +156,25 @@ def find_profiler(storage: LocalStorage) -> Profiler | None:
         if file not in profiler.files
     )
     return profiler
+
+
+def _pytorch_traces(storage: LocalStorage) -> list[ProfilerFile]:
+    """Traces directly in the folder, recognised by name and beginning."""
+    found = []
+    for name in storage.files():
+        if may_be_pytorch(name):
+            file = _as_pytorch(storage, name)
+            if file is None and may_be_pytorch(name, only=True):
+                # Named as a trace, but damaged before its first event: reading it says so.
+                file = ProfilerFile(name, "pytorch", 0, "", "", "pytorch")
+            found += [file] if file is not None else []
+    return found
+
+
+def _as_pytorch(storage: LocalStorage, name: str) -> ProfilerFile | None:
+    with suppress(DataError), storage.open(name) as file:
+        return place(ProfilerFile(name, "pytorch", 0, "", "", "pytorch"), file)
+    return None
 
 
 def open_profiler(path: str) -> Profiler:
@@ -171,14 +200,13 @@ def _single(path: str) -> Profiler:
     """One file on its own; what its name does not tell, its first bytes do."""
     folder, _, base = path.rpartition("/")
     storage = LocalStorage(folder or ".")
-    known = classify(base)
+    known = classify(base) or _as_pytorch(storage, base)
     if known is None:
         with storage.open(base) as file:
             start = file.read(0, 64).lstrip()
         if start[:1] not in (b"{", b"["):
-            raise MissingDataError(
-                path, "neither system metrics (JSON lines) nor trace events (a JSON array)"
-            )
+            problem = "neither system metrics (JSON lines) nor trace events (a JSON array, or traceEvents)"
+            raise MissingDataError(path, problem)
         digits = base.partition("_")[0].partition(".")[0]
         seconds = int(digits) * 1_000_000 if len(digits) == 10 and digits.isdecimal() else 0
         kind: Kind = "metrics" if start[:1] == b"{" else "trace"
