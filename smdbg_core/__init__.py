@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from smdbg_core.action import Action, ActionResult, Event
+    from smdbg_core.capture import Capture
     from smdbg_core.declaration import Meta, Regex, RunURI
     from smdbg_core.discovery.registry import Registry
     from smdbg_core.engine.action_roster import ActionConfig
@@ -76,6 +77,7 @@ __all__ = [
     "ActionError",
     "ActionResult",
     "Artifact",
+    "Capture",
     "Collection",
     "Compare",
     "ConfigError",
@@ -147,6 +149,7 @@ _HOMES = {
         "ActionResult",
         "Event",
     ),
+    "smdbg_core.capture": ("Capture",),
     "smdbg_core.declaration": (
         "Meta",
         "Regex",

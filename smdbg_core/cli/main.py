@@ -18,6 +18,7 @@ from smdbg_core.version import __version__
 __all__ = ["main"]
 
 _COMMANDS: Final = {
+    "capture": "Run a command and write the machine's system metrics meanwhile.",
     "demo": "Train a healthy and a sick network, record both, and judge them.",
     "explain": "Say what a rule or action does, and every parameter of it.",
     "journal": "List, explain and retry what actions were dispatched.",
@@ -74,8 +75,8 @@ def cli() -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command and exit.
 
-    The exit status is 2 for a mistake of usage or configuration, 3 where something failed, 1 where a rule
-    fired, else 0.
+    `capture` exits as its command did. Else the exit status is 2 for a mistake of usage or configuration, 3
+    where something failed, 1 where a rule fired, else 0.
     """
     _never_fail_to_print()
     try:

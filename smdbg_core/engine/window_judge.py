@@ -50,24 +50,30 @@ class WindowJudge(Judge[ProfilerRule]):
             missing = sorted(set(reads.series) - self._seen.measures)
             if missing:
                 return f"not measured: no samples of {', '.join(missing)}"
-            if reads.phases and not any(
-                re.search(pattern, phase) for pattern in reads.phases for phase in self._seen.phases
-            ):
+            if reads.phases and not self._met(reads):
                 of = "" if "." in reads.phases else f" of a phase like {' or '.join(reads.phases)}"
                 return f"not recorded: no framework events{of}"
-        if not any(set(reads.series) & self._seen.measures for reads in self.reads):
+        if not any(set(reads.series) & self._seen.measures or self._met(reads) for reads in self.reads):
             series = ", ".join(dict.fromkeys(name for reads in self.reads for name in reads.series))
             return f"not measured: no samples of {series}" if series else None
         return None
+
+    def _met(self, reads: ScanReads) -> bool:
+        """Whether there are events of a phase that is read."""
+        phases = self._seen.phases if self._seen is not None else ()
+        return any(re.search(pattern, phase) for pattern in reads.phases for phase in phases)
 
     def lack(self) -> str | None:
         """Missing is not low: a rule that lacks a series is not clean."""
         return self.complaint()
 
     def _concerns(self, window: ScanWindow) -> bool:
-        """Whether the window has anything that the rule cannot do without: other rules may read more."""
+        """Whether the window has samples for the rule, or events that it cannot do without.
+
+        Other rules may read more.
+        """
         needed = [reads for reads in self.reads if not reads.optional] or self.reads
-        series = tuple(name for reads in needed for name in reads.series)
+        series = tuple(name for reads in self.reads for name in reads.series)
         if series and window.series(*series):
             return True
         phases = [phase for reads in needed for phase in reads.phases]

@@ -93,6 +93,20 @@ class LocalStorage:
             else:
                 yield f"{folder}/{name}"
 
+    def files(self) -> list[str]:
+        """Names of the files directly in the root, sorted.
+
+        Raises:
+            DataAccessError: It cannot be listed.
+        """
+        try:
+            with os.scandir(self.uri) as entries:
+                return sorted(entry.name for entry in entries if not entry.is_dir())
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise DataAccessError(self.uri, _reason(error)) from error
+
     def exists(self, name: str) -> bool:
         """Whether there is a file of that name."""
         return os.path.lexists(os.path.join(self.uri, name))

@@ -189,6 +189,10 @@ class S3Storage:
         start = f"{folder}/"
         return iter(sorted(name for name in self._listed() if name.startswith(start)))
 
+    def files(self) -> list[str]:
+        """Names of the objects directly below the prefix, sorted."""
+        return sorted(name for name in self._listed() if name and "/" not in name)
+
     def exists(self, name: str) -> bool:
         """Whether there is an object of that name."""
         return name in self._listed()

@@ -62,6 +62,13 @@ class Storage(Protocol):
             DataAccessError: It cannot be listed.
         """
 
+    def files(self) -> list[str]:
+        """Names of the files that lie in the place itself, sorted.
+
+        Raises:
+            DataAccessError: It cannot be listed.
+        """
+
     def exists(self, name: str) -> bool:
         """Whether there is a file of that name."""
 

@@ -8,16 +8,21 @@ from typing import Annotated, Any
 
 from smdbg_core import Finding, Measurements, Meta, ProfilerRule, RuleRun, ScanReads, ScanWindow, constraint
 from smdbg_core.stats import EmpiricalDistribution
+from smdbg_profiler_rules.data_waiting import DataWaiting
 
 __all__ = ["Dataloader"]
 
 _COUNTED = ("DataLoaderWorker", "DataLoaderIter")
 _SETTINGS = "DataLoaderIterInitialize"
 _BINS = 100
+_MIN_STEPS = 10
+"""Steps from which on waiting for data is judged: the first batches always have to be waited for."""
+
+_UNTOLD = "not recorded: a trace does not tell how many processes load data"
 
 
 class Dataloader(ProfilerRule):
-    """Fires when the number of data loader processes is far from the number of CPU cores.
+    """Fires when data loader processes are far from the CPU cores in number, or training waits for data.
 
     Why it matters: too few processes leave cores idle while training waits for data; too many get in
     each other's way and use up memory.
@@ -40,6 +45,17 @@ class Dataloader(ProfilerRule):
         ),
     ] = 10
 
+    max_waiting: Annotated[
+        float,
+        Meta(
+            gt=0,
+            le=100,
+            unit="percent",
+            local=True,
+            description="Share of a training loop's time spent waiting for data above which it fires.",
+        ),
+    ] = 50
+
     @constraint("min_threshold", "max_threshold")
     def _thresholds_in_order(self) -> str | None:
         if self.min_threshold > self.max_threshold:
@@ -49,15 +65,17 @@ class Dataloader(ProfilerRule):
     def reads(self) -> tuple[ScanReads, ...]:
         """Cores, and events of data loading."""
         return (
-            ScanReads(series=("CPUUtilization",)),
+            ScanReads(series=("CPUUtilization",), optional=True),
             ScanReads(phases=("^DataLoader",)),
-            ScanReads(phases=("^Dataset", "Prefetch"), optional=True),
+            ScanReads(phases=("^Dataset", "Prefetch", "^Step:ModeKeys"), optional=True),
         )
 
     def start(self, run: RuleRun) -> None:
         """Processes by second, durations and settings."""
         self._cores: dict[str, set[str]] = {}
         self._processes: dict[str, dict[int, set[int | str]]] = {}
+        self._untold: set[str] = set()
+        self._waiting = DataWaiting()
         self._durations = EmpiricalDistribution()
         self._settings: dict[str, Any] = {}
         self._prefetch = False
@@ -65,22 +83,34 @@ class Dataloader(ProfilerRule):
         self._median = 0
 
     def evaluate(self, window: ScanWindow) -> Iterator[Finding]:
-        """Take in the events; when any came, judge the number of processes."""
+        """Take in the events; when any came, judge the number of processes and the waiting."""
         for series in window.series("CPUUtilization"):
             self._cores.setdefault(series.node, set()).add(series.device)
+        self._waiting.add(window)
         if not self._learn(window):
             return
+        yield from self._judge_waiting(window)
+        for node in sorted(self._untold):
+            self.skip(window.place("data loader processes", node=node), _UNTOLD)
         for node, buckets in self._processes.items():
             cores = self._cores_of(node)
             place = window.place("data loader processes", node=node)
             if not cores:
-                self.skip(place, "no CPU samples of this node")
+                self.skip(place, "not measured: no samples of CPUUtilization, which tell the number of cores")
                 continue
             if len(buckets) <= self.min_buckets:
                 self.skip(place, "fewer seconds with data loading", len(buckets), self.min_buckets + 1)
                 continue
             self._median = int(statistics.median(map(len, buckets.values())))
             yield from self._judge(window, node, cores)
+
+    def _judge_waiting(self, window: ScanWindow) -> Iterator[Finding]:
+        for share in self._waiting.shares(_MIN_STEPS):
+            place = window.place("waiting for data", node=share.node, worker=share.worker)
+            message = f"{share.percent:.3g} % of the time of {share.steps} steps is spent waiting for data"
+            found = self.judge(place, "percent", share.percent, ">", self.max_waiting, message=message)
+            self._violations += len(found)
+            yield from found
 
     def _learn(self, window: ScanWindow) -> int:
         """Take in the events of the window; how many count."""
@@ -104,6 +134,10 @@ class Dataloader(ProfilerRule):
                 elif phase in _COUNTED:
                     counted += 1
                     self._durations.add((end - start) / 1e6)
+                    if "MultiProcessing" in name and events.source == "pytorch":
+                        # The process that waits is not the one that loads.
+                        self._untold.add(events.node)
+                        continue
                     process = args.pid if args is not None and args.pid is not None else events.worker
                     buckets.setdefault(start // 1_000_000, set()).add(process)
             if not buckets:

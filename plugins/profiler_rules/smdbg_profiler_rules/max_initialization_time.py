@@ -10,6 +10,7 @@ from smdbg_core import Finding, Measurements, Meta, ProfilerRule, RuleRun, ScanR
 __all__ = ["MaxInitializationTime"]
 
 _MINUTE = 60_000_000
+_INITIALIZATION = "Initialization"
 
 
 class MaxInitializationTime(ProfilerRule):
@@ -31,18 +32,22 @@ class MaxInitializationTime(ProfilerRule):
     ] = "auto"
 
     def reads(self) -> tuple[ScanReads, ...]:
-        """Times of samples, and steps."""
+        """Times of samples, initialisation as a timeline has it, and steps."""
         series = ("CPUUtilization", "GPUUtilization", "MemoryUsedPercent")
-        return ScanReads(series=series, optional=True), ScanReads(phases=("^Step:ModeKeys",), optional=True)
+        phases = ("^Step:ModeKeys", f"^{_INITIALIZATION}$")
+        return ScanReads(series=series, optional=True), ScanReads(phases=phases, optional=True)
 
     def start(self, run: RuleRun) -> None:
         """Times of the job and of its steps."""
-        recorded = bool(run.profiler.count("trace") or run.profiler.count("tensorflow"))
+        recorded = any(run.profiler.count(kind) for kind in ("trace", "tensorflow", "pytorch"))
+        # A schedule may let the profiler begin long after training did.
+        self._from_traces = bool(run.profiler.count("pytorch")) and not run.profiler.count("trace")
         self._expected = (
             recorded if self.framework_profiling == "auto" else self.framework_profiling == "true"
         )
         self._job = (2**62, 0)
         self._first: int | None = None
+        self._first_number: int | None = None
         self._last = self._last_end = 0
         self._steps = self._fired = 0
         self._settled = False
@@ -51,14 +56,23 @@ class MaxInitializationTime(ProfilerRule):
         """Judge how long the first step has been waited for."""
         for series in window.series("CPUUtilization", "GPUUtilization", "MemoryUsedPercent"):
             self._job = min(self._job[0], int(series.times[0])), max(self._job[1], int(series.times[-1]))
+        for events in window.events(lambda phase: phase == _INITIALIZATION):
+            start, end = int(events.starts.min()), int(events.ends.max())
+            self._job = min(self._job[0], start), max(self._job[1], end)
         for step in window.steps():
             self._steps += 1
-            self._first = step.start if self._first is None else min(self._first, step.start)
+            if self._first is None or step.start < self._first:
+                self._first, self._first_number = step.start, step.number
             self._last = max(self._last, step.start)
             self._last_end = max(self._last_end, step.end)
         place = window.place("first step")
         if not self._expected:
             self.skip(place, "not applicable: no framework events are recorded, so no step can appear")
+            return
+        if not self._job[1]:
+            self.skip(
+                place, "not measured: nothing tells when the job began; capture system metrics beside it"
+            )
             return
         if self._settled:
             return
@@ -69,6 +83,9 @@ class MaxInitializationTime(ProfilerRule):
         self._settled = seen
         if seen and self._fired:
             self.observe(place)
+            return
+        if self._from_traces and seen and self._first_number and waited > self.threshold:
+            self.skip(place, f"not recorded: step {self._first_number} is the first in the trace")
             return
         what = "came after" if seen else "has not come after"
         message = f"the first step {what} {waited:.4g} minutes"

@@ -10,16 +10,27 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-__all__ = ["END_MARKER", "Kind", "ProfilerFile", "Source", "classify", "in_order", "worker_of"]
+__all__ = [
+    "END_MARKER",
+    "Kind",
+    "ProfilerFile",
+    "Source",
+    "classify",
+    "in_order",
+    "may_be_pytorch",
+    "worker_of",
+]
 
-Kind: TypeAlias = Literal["metrics", "trace", "tensorflow"]
-Source: TypeAlias = Literal["python", "model", "horovod", "smdataparallel", "tf_profiler"]
+Kind: TypeAlias = Literal["metrics", "trace", "tensorflow", "pytorch"]
+Source: TypeAlias = Literal["python", "model", "horovod", "smdataparallel", "tf_profiler", "pytorch"]
 
 END_MARKER: Final = "training_job_end.ts"
 
 _METRICS = re.compile(r"(\d{10})\.(algo-\d+)\.json")
 _TRACE = re.compile(r"(\d{16}|\d{19})_(.+)_(python|model_|horovod_|smdataparallel_)timeline\.json", re.DOTALL)
 _TENSORFLOW = re.compile(r".+\.trace\.json\.gz", re.DOTALL)
+_PYTORCH = re.compile(r".+\.pt\.trace\.json(?:\.gz)?", re.DOTALL)
+_PERHAPS_PYTORCH = re.compile(r".*trace.*\.json(?:\.gz)?", re.DOTALL | re.IGNORECASE)
 _WORKER = re.compile(r"(.*)-(algo-\d+)", re.DOTALL)
 
 MICROSECONDS: Final = 1_000_000
@@ -35,7 +46,8 @@ class ProfilerFile(NamedTuple):
 
     kind: Kind
     time: int
-    """Microseconds since the epoch: start of a minute of metrics, end of the last event of a trace."""
+    """Microseconds since the epoch: start of a minute of metrics, end of the last event of a trace,
+    start of a trace of PyTorch's profiler."""
 
     node: str
     worker: str
@@ -61,6 +73,18 @@ def classify(name: str) -> ProfilerFile | None:
     return None
 
 
+def may_be_pytorch(base: str, *, only: bool = False) -> bool:
+    """Whether the name of a file is one that PyTorch's profiler, or a script of its users, gives a trace.
+
+    Args:
+        base: Name without folders.
+        only: Only the profiler's own names, which nothing else has.
+    """
+    return _PYTORCH.fullmatch(base) is not None or (
+        not only and _PERHAPS_PYTORCH.fullmatch(base) is not None and _TRACE.fullmatch(base) is None
+    )
+
+
 def worker_of(middle: str) -> tuple[str, str]:
     """Node and worker from the middle part of a trace's name."""
     matched = _WORKER.fullmatch(middle)
@@ -83,6 +107,8 @@ def in_order(files: Iterable[ProfilerFile]) -> Iterator[tuple[int, ProfilerFile]
     for file in files:
         if file.kind == "metrics":
             bounded.append((file.time - _EARLY, file))
+        elif file.kind == "pytorch":
+            bounded.append((file.time, file))
         else:
             writer = file.worker, file.source
             bounded.append((closed.get(writer, 0), file))

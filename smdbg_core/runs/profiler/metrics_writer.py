@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
+import os
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
+
+import msgspec
 
 from smdbg_core.runs.profiler.files import END_MARKER
 
@@ -20,7 +23,7 @@ Measured = tuple[str, str, str, float]
 class MetricsWriter:
     """Writes system metrics as JSON lines, a file for each minute; use it in a `with` statement.
 
-    Each tick is flushed, so that a crash loses at most the line that was being written.
+    Each tick is written at once and as a whole, so that a crash or a full disk leaves readable files.
 
     Args:
         folder: Root of the profiler output; made if it is not there.
@@ -39,8 +42,9 @@ class MetricsWriter:
         self._root = Path(folder) / "system"
         self._node = node
         self._end = end
+        self._encoder = msgspec.json.Encoder()
         self._minute: int | None = None
-        self._file: IO[str] | None = None
+        self._file: IO[bytes] | None = None
 
     def tick(self, seconds: float, measured: Iterable[Measured]) -> None:
         """Write the samples of one moment.
@@ -49,32 +53,44 @@ class MetricsWriter:
             seconds: Since the epoch.
             measured: `(type, name, dimension, value)` of each sample, such as
                 `("gpu", "gpu0", "GPUUtilization", 97)`; values that are no finite numbers are left out.
+
+        Raises:
+            OSError: The tick cannot be written; later ones may be.
         """
-        lines = [
-            json.dumps(
-                {
-                    "Type": kind,
-                    "Name": name,
-                    "Dimension": dimension,
-                    "Value": round(float(value), 2),
-                    "NodeId": self._node,
-                    "Timestamp": round(seconds, 6),
-                }
-            )
+        rows = [
+            {
+                "Type": kind,
+                "Name": name,
+                "Dimension": dimension,
+                "Value": round(float(value), 2),
+                "NodeId": self._node,
+                "Timestamp": round(seconds, 6),
+            }
             for kind, name, dimension, value in measured
             if math.isfinite(value)
         ]
-        if lines:
-            file = self._open(int(seconds) // 60 * 60)
-            file.write("\n".join(lines) + "\n")
-            file.flush()
+        if rows:
+            self._write(self._open(int(seconds) // 60 * 60), self._encoder.encode_lines(rows))
 
-    def _open(self, minute: int) -> IO[str]:
+    def _write(self, file: IO[bytes], lines: bytes) -> None:
+        """All lines or none: a full disk leaves no half of a line behind."""
+        size = os.fstat(file.fileno()).st_size
+        try:
+            written = file.write(lines)
+            while written < len(lines):
+                written += file.write(lines[written:])
+        except OSError:
+            with suppress(OSError):
+                file.truncate(size)
+            raise
+
+    def _open(self, minute: int) -> IO[bytes]:
         if self._file is None or minute != self._minute:
             self._close()
             folder = self._root / "incremental" / time.strftime("%Y%m%d%H", time.gmtime(minute))
             folder.mkdir(parents=True, exist_ok=True)
-            self._file = (folder / f"{minute}.{self._node}.json").open("a", encoding="utf-8")
+            # Without a buffer nothing is held back that a failed write would leave for the next one.
+            self._file = (folder / f"{minute}.{self._node}.json").open("ab", buffering=0)
             self._minute = minute
         return self._file
 

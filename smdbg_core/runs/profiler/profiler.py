@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 from smdbg_core.errors import DataError, MissingDataError
 from smdbg_core.runs.damage import Damage, damage_of
 from smdbg_core.runs.profiler.events import Events, EventsReader
-from smdbg_core.runs.profiler.files import END_MARKER, Kind, ProfilerFile, classify, in_order
+from smdbg_core.runs.profiler.files import END_MARKER, Kind, ProfilerFile, classify, in_order, may_be_pytorch
+from smdbg_core.runs.profiler.pytorch import PytorchReader, place
 from smdbg_core.runs.profiler.samples import Samples, SamplesReader, SeriesKey
 from smdbg_core.runs.profiler.tensorflow import TensorflowReader, place_of
 from smdbg_core.storage import File, Storage, open_storage
@@ -90,6 +92,7 @@ class ProfilerReader:
         self._samples = SamplesReader(measures)
         self._events = EventsReader()
         self._tensorflow = TensorflowReader()
+        self._pytorch = PytorchReader()
         metrics = measures is None or bool(measures)
         self._files = [
             (complete, file)
@@ -121,7 +124,8 @@ class ProfilerReader:
             except OSError as error:
                 lost = Damage(entry.name, None, "unreadable", error.strerror or str(error))
                 self._profiler.add_damage([lost])
-        self._profiler.add_damage([*self._samples.damage, *self._events.damage, *self._tensorflow.damage])
+        for reader in (self._samples, self._events, self._tensorflow, self._pytorch):
+            self._profiler.add_damage(reader.damage)
         yield Batch(2**62, None)
 
     def _read(self, entry: ProfilerFile, file: File) -> Iterator[Samples | Events]:
@@ -129,14 +133,20 @@ class ProfilerReader:
             yield from self._samples.read(entry.name, file)
         elif entry.kind == "trace":
             yield from self._events.read(entry, file)
+        elif entry.kind == "pytorch":
+            yield from self._pytorch.read(entry, file)
         else:
             yield from self._tensorflow.read(entry, file)
 
 
 def find_profiler(storage: Storage) -> Profiler | None:
-    """The profiler output whose root `storage` is, `None` if there is none."""
+    """The profiler output whose root `storage` is, `None` if there is none.
+
+    Traces of PyTorch's profiler lie in the folder itself.
+    """
     names = [name for folder in _FOLDERS for name in storage.names(folder)]
     files = [file for file in map(classify, names) if file is not None]
+    files += _pytorch_traces(storage)
     ended = any(name.rpartition("/")[2] == END_MARKER for name in names)
     if not files and not ended:
         return None
@@ -151,6 +161,25 @@ def find_profiler(storage: Storage) -> Profiler | None:
         if file not in profiler.files
     )
     return profiler
+
+
+def _pytorch_traces(storage: Storage) -> list[ProfilerFile]:
+    """Traces directly in the folder, recognised by name and beginning."""
+    found = []
+    for name in storage.files():
+        if may_be_pytorch(name):
+            file = _as_pytorch(storage, name)
+            if file is None and may_be_pytorch(name, only=True):
+                # Named as a trace, but damaged before its first event: reading it says so.
+                file = ProfilerFile(name, "pytorch", 0, "", "", "pytorch")
+            found += [file] if file is not None else []
+    return found
+
+
+def _as_pytorch(storage: Storage, name: str) -> ProfilerFile | None:
+    with suppress(DataError), storage.open(name) as file:
+        return place(ProfilerFile(name, "pytorch", 0, "", "", "pytorch"), file)
+    return None
 
 
 def open_profiler(path: str) -> Profiler:
@@ -171,18 +200,17 @@ def open_profiler(path: str) -> Profiler:
     return profiler
 
 
-def _single(place: Storage) -> Profiler:
+def _single(single: Storage) -> Profiler:
     """One file on its own; what its name does not tell, its first bytes do."""
-    storage, base = place.beside()
-    path = place.uri
-    known = classify(base)
+    storage, base = single.beside()
+    path = single.uri
+    known = classify(base) or _as_pytorch(storage, base)
     if known is None:
         with storage.open(base) as file:
             start = file.read(0, 64).lstrip()
         if start[:1] not in (b"{", b"["):
-            raise MissingDataError(
-                path, "neither system metrics (JSON lines) nor trace events (a JSON array)"
-            )
+            problem = "neither system metrics (JSON lines) nor trace events (a JSON array, or traceEvents)"
+            raise MissingDataError(path, problem)
         digits = base.partition("_")[0].partition(".")[0]
         seconds = int(digits) * 1_000_000 if len(digits) == 10 and digits.isdecimal() else 0
         kind: Kind = "metrics" if start[:1] == b"{" else "trace"

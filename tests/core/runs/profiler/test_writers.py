@@ -85,6 +85,32 @@ def test_files_rotate_and_are_named_by_their_last_event(
         assert file.name.startswith(str(max(ends)))
 
 
+def test_no_file_takes_the_name_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_CLOSE_BYTES", 10)
+    with TimelineWriter(tmp_path) as timeline:
+        # What encloses another phase may end in the same microsecond, and falls into the next file.
+        for name in ("inner", "outer"):
+            timeline.add(name, T0 * 1_000_000, T0 * 1_000_000 + 5)
+    assert len([*tmp_path.rglob("*_pythontimeline.json")]) == 2
+
+
+def test_training_goes_on_without_its_timeline(tmp_path: Path) -> None:
+    blocked = tmp_path / "blocked"
+    blocked.write_text("a file where the folder would be")
+    timeline = TimelineWriter(blocked / "x")
+
+    def train() -> None:
+        with timeline:
+            for number in range(3):
+                with timeline.step(number):
+                    pass
+
+    with pytest.warns(RuntimeWarning, match="the timeline cannot be written") as told:
+        train()
+    assert len(told) == 1
+    assert timeline.lost == 5  # the time before the first step, three steps, the end marker
+
+
 def test_threads_write_whole_rows(tmp_path: Path) -> None:
     with TimelineWriter(tmp_path) as timeline:
 
@@ -101,6 +127,7 @@ def test_threads_write_whole_rows(tmp_path: Path) -> None:
     profiler = open_run(str(tmp_path)).profiler
     assert profiler is not None
     batches = [batch.data for batch in profiler.reader() if isinstance(batch.data, Events)]
-    assert sum(len(batch.starts) for batch in batches) == 800
+    phases = [phase for batch in batches for phase in batch.phases.tolist()]
+    assert (phases.count("Step:ModeKeys.TRAIN"), phases.count("Initialization")) == (800, 1)
     assert all(np.all(batch.ends >= batch.starts) for batch in batches)
     assert profiler.damage == []

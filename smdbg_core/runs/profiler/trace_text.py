@@ -1,0 +1,219 @@
+"""The text of a Chrome trace, `{..., "traceEvents": [{...}, ...], ...}`, decoded a piece at a time."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator
+from typing import Final, TypeVar
+
+import msgspec
+
+from smdbg_core.runs.damage import Damage
+from smdbg_core.storage import File
+
+__all__ = ["TraceText"]
+
+Row = TypeVar("Row")
+
+_BLOCK: Final = 1 << 20
+_LONGEST: Final = 1 << 24
+"""Bytes that one event takes at most."""
+
+_RATIO: Final = 200
+_LEAST: Final = 1 << 26
+"""Traces shrink to a tenth or a twentieth; what claims to unpack to far more is an attack."""
+
+_EVENTS = re.compile(rb'"traceEvents"\s{0,64}:\s{0,64}\[')
+_BORDER = re.compile(rb"\}\s{0,64},\s{0,64}\{")
+_TRIES: Final = 8
+_ENDS: Final = 64
+
+_FAILED = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
+
+
+class TraceText:
+    """The text of one trace, plain or gzipped, read once from its beginning.
+
+    Events are decoded in blocks that end where one event ends. The border is guessed from the
+    characters there and proven by decoding: a wrong one, in a string or in a nested object, leaves
+    something open.
+
+    Args:
+        name: Of the file, for what is said about damage.
+        file: The file.
+
+    Attributes:
+        damage: What could not be read. Offsets are those of the unpacked text.
+    """
+
+    def __init__(self, name: str, file: File) -> None:
+        self.damage: list[Damage] = []
+        self._name = name
+        self._blocks = self._unpacked(file) if file.read(0, 2) == b"\x1f\x8b" else self._plain(file)
+        self._pending = b""
+        self._offset = 0
+
+    def start(self, longest: int) -> tuple[bytes, int | None]:
+        """What has been read to find the events, and where they begin in it.
+
+        Args:
+            longest: Bytes to search; `None` is the place if there is no `traceEvents` in them.
+        """
+        content = b""
+        for block in self._blocks:
+            content += block
+            found = _EVENTS.search(content)
+            if found is not None and (len(content) >= found.end() + 4096 or len(block) < 4096):
+                break
+            if len(content) > longest:
+                break
+        found = _EVENTS.search(content)
+        if found is None:
+            return content, None
+        self._pending, self._offset = content[found.end() :], found.end()
+        return content, found.end()
+
+    def rows(
+        self, many: msgspec.json.Decoder[list[Row]], one: msgspec.json.Decoder[Row]
+    ) -> Iterator[list[Row]]:
+        """The events, in blocks, after `start` found where they begin."""
+        for block in self._blocks:
+            self._pending += block
+            rows = self._whole_events(many, one)
+            if rows:
+                yield rows
+            if len(self._pending) > _LONGEST:
+                text = f"an event of more than {_LONGEST} bytes"
+                self.damage.append(Damage(self._name, self._offset, "length", text))
+                return
+        yield self._last_events(many, one)
+
+    def _whole_events(
+        self, many: msgspec.json.Decoder[list[Row]], one: msgspec.json.Decoder[Row]
+    ) -> list[Row]:
+        """All events that have been read to their end, but for the last one."""
+        end, widest = len(self._pending), 0
+        for _ in range(_TRIES):
+            end = self._border(end)
+            if end <= 0:
+                break
+            widest = widest or end
+            try:
+                rows = many.decode(b"[" + self._pending[:end] + b"]")
+            except _FAILED as error:
+                if "truncated" not in str(error):
+                    break
+            else:
+                self._advance(end)
+                return rows
+        if not widest:
+            return []
+        rows = self._one_by_one(self._pending[:widest], one)
+        self._advance(widest)
+        return rows
+
+    def _last_events(
+        self, many: msgspec.json.Decoder[list[Row]], one: msgspec.json.Decoder[Row]
+    ) -> list[Row]:
+        """What stands before the bracket that closes the array; it may be missing where a file was cut."""
+        end = len(self._pending)
+        for _ in range(_ENDS):
+            end = self._pending.rfind(b"]", 0, end)
+            if end < 0:
+                break
+            try:
+                return many.decode(b"[" + self._pending[:end].rstrip().removesuffix(b",") + b"]")
+            except _FAILED:
+                continue
+        return self._one_by_one(self._pending, one)
+
+    def _border(self, end: int) -> int:
+        """Where the last event before `end` ends that another one follows; 0 if there is none."""
+        while end > 0:
+            end = self._pending.rfind(b"}", 0, end)
+            if end >= 0 and _BORDER.match(self._pending, end):
+                return end + 1
+        return 0
+
+    def _advance(self, end: int) -> None:
+        comma = self._pending.index(b",", end) + 1
+        self._pending = self._pending[comma:]
+        self._offset += comma
+
+    def _one_by_one(self, text: bytes, one: msgspec.json.Decoder[Row]) -> list[Row]:
+        """Events one at a time: what cannot be read costs itself only."""
+        borders = [(found.start() + 1, found.end() - 1) for found in _BORDER.finditer(text)]
+        starts = [0, *(start for _, start in borders)]
+        ends = [*(end for end, _ in borders), len(text)]
+        rows: list[Row] = []
+        index = 0
+        while index < len(starts):
+            complaint: Exception | None = None
+            # A border within a nested object leaves the event open: it goes on behind that border.
+            for last in range(index, min(index + _TRIES, len(ends))):
+                try:
+                    rows.append(one.decode(text[starts[index] : ends[last]]))
+                except _FAILED as error:
+                    complaint = complaint or error
+                    if "truncated" not in str(error):
+                        break
+                else:
+                    complaint, index = None, last
+                    break
+            if complaint is not None:
+                self._complain(self._offset + starts[index], text[starts[index] : ends[index]], complaint)
+            index += 1
+        return rows
+
+    def _complain(self, offset: int, text: bytes, error: Exception) -> None:
+        if not text.strip(b" \r\n\t,]}"):
+            if b"]" not in text:
+                self.damage.append(Damage(self._name, offset, "cut", "the array of events is not closed"))
+            return
+        if isinstance(error, msgspec.ValidationError):
+            kind = "row"
+        else:
+            kind = "cut" if "truncated" in str(error) else "not JSON"
+        self.damage.append(Damage(self._name, offset, kind, str(error)))
+
+    def _plain(self, file: File) -> Iterator[bytes]:
+        offset = 0
+        while offset < file.size:
+            block = file.read(offset, _BLOCK)
+            if not block:
+                return  # shorter than it was when it was opened
+            offset += len(block)
+            yield block
+
+    def _unpacked(self, file: File) -> Iterator[bytes]:
+        limit = max(_LEAST, _RATIO * file.size)
+        unpacker = zlib.decompressobj(wbits=31)
+        total = offset = 0
+        packed = b""
+        try:
+            while True:
+                if not packed and offset < file.size:
+                    packed = file.read(offset, _BLOCK)
+                    offset += len(packed)
+                block = unpacker.decompress(packed, _BLOCK)
+                total += len(block)
+                if block:
+                    yield block
+                if total > limit:
+                    text = f"unpacks to more than {limit} bytes"
+                    self.damage.append(Damage(self._name, None, "length", text))
+                    return
+                packed = unpacker.unconsumed_tail
+                if unpacker.eof:
+                    packed = unpacker.unused_data
+                    if not packed and offset >= file.size:
+                        return
+                    unpacker = zlib.decompressobj(wbits=31)  # gzip files may be joined
+                elif not packed and not block and offset >= file.size:
+                    text = f"the compressed data ends at byte {offset} of the file before it is complete"
+                    self.damage.append(Damage(self._name, None, "cut", text))
+                    return
+        except zlib.error as error:
+            text = f"{error}, about byte {offset} of the file"
+            self.damage.append(Damage(self._name, None, "not gzip", text))
