@@ -74,7 +74,7 @@ def row(parameter: Parameter) -> str:
     unit = f" ({meta.unit})" if meta.unit else ""
     also = f" The default also matches {', '.join(f'`{one}`' for one in meta.also)}." if meta.also else ""
     spelt = f" Also spelt {', '.join(f'`{one}`' for one in meta.aliases)}." if meta.aliases else ""
-    shown = "none" if default in (None, "") else f"`{default}`"
+    shown = "required" if parameter.required else "none" if default in (None, "") else f"`{default}`"
     cells = [
         f"`{parameter.name}`{mark}",
         shown,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from smdbg_core.action import Action, ActionResult, Event
     from smdbg_core.declaration import Meta, Regex, RunURI
     from smdbg_core.discovery.registry import Registry
+    from smdbg_core.engine.action_roster import ActionConfig
     from smdbg_core.engine.evaluate import evaluate
     from smdbg_core.engine.roster import RuleConfig
     from smdbg_core.errors import (
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         PluginIncompatibleError,
         PluginLoadError,
         SmdbgError,
+        UnknownOutcomeError,
         Veto,
     )
     from smdbg_core.findings import Artifact, Finding
@@ -70,6 +72,7 @@ __all__ = [
     "ALL_FRAMEWORKS",
     "AcrossWorkers",
     "Action",
+    "ActionConfig",
     "ActionError",
     "ActionResult",
     "Artifact",
@@ -125,6 +128,7 @@ __all__ = [
     "TimelineWriter",
     "Trial",
     "TrialWriter",
+    "UnknownOutcomeError",
     "Veto",
     "XGBOOST",
     "__version__",
@@ -149,6 +153,7 @@ _HOMES = {
         "RunURI",
     ),
     "smdbg_core.discovery.registry": ("Registry",),
+    "smdbg_core.engine.action_roster": ("ActionConfig",),
     "smdbg_core.engine.evaluate": ("evaluate",),
     "smdbg_core.engine.roster": ("RuleConfig",),
     "smdbg_core.errors": (
@@ -167,6 +172,7 @@ _HOMES = {
         "PluginIncompatibleError",
         "PluginLoadError",
         "SmdbgError",
+        "UnknownOutcomeError",
         "Veto",
     ),
     "smdbg_core.findings": (

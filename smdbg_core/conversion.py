@@ -15,6 +15,7 @@ from smdbg_core.declaration import Conversion, describe
 
 __all__ = ["Converted", "convert"]
 
+_BLANKS = " \t"
 _NONE = frozenset({"", "none", "null"})
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
@@ -40,7 +41,8 @@ def convert(conversion: Conversion, value: Any) -> Converted:
     Lists are sequences, JSON arrays or comma-separated text in which `\,` is a comma. Booleans are
     not numbers, NaN is refused, whole floats such as `5.0` are integers.
     """
-    value = _native(value)
+    exact = conversion.pattern is not None or conversion.check is not None
+    value = _native(value, _BLANKS if exact else None)
     try:
         if value is None or (isinstance(value, str) and value.casefold() in _NONE):
             return Converted(_nothing(conversion, value))
@@ -50,15 +52,17 @@ def convert(conversion: Conversion, value: Any) -> Converted:
                 items = (items,)
             if isinstance(items, set | frozenset):
                 items = sorted(items, key=str)
-            return Converted(tuple(_convert_one(conversion, _native(item)) for item in items))
+            return Converted(
+                tuple(_convert_one(conversion, _native(item, _BLANKS if exact else None)) for item in items)
+            )
         return Converted(_convert_one(conversion, value))
     except _Problem as problem:
         return Converted(None, problem.kind, f"{problem.text}; expected {describe(conversion)}")
 
 
-def _native(value: Any) -> Any:
+def _native(value: Any, blanks: str | None) -> Any:
     if isinstance(value, str):
-        return str(value).strip()
+        return str(value).strip(blanks)
     if hasattr(value, "dtype"):  # NumPy scalars and arrays, without importing NumPy
         return value.item() if getattr(value, "ndim", 0) == 0 else value.tolist()
     return value
@@ -70,7 +74,7 @@ def _nothing(conversion: Conversion, value: Any) -> Any:
     if conversion.many:
         return ()
     if conversion.kind is str and value is not None and not conversion.choices:
-        return value
+        return _text(conversion, value)
     raise _Problem("value", "it needs a value (leave it out for the default)")
 
 
@@ -167,4 +171,17 @@ def _text(conversion: Conversion, value: Any) -> str:
             re.compile(value)
         except (re.error, RecursionError, OverflowError) as error:
             raise _Problem("value", f"not a regular expression ({error})") from None
+    if conversion.pattern is not None or conversion.check is not None:
+        _examine(conversion, value)
     return value
+
+
+def _examine(conversion: Conversion, text: str) -> None:
+    """Hold a text against its pattern and its check."""
+    if text.splitlines() not in ([], [text]):
+        raise _Problem("value", "it has a line break")
+    if conversion.pattern is not None and not re.fullmatch(conversion.pattern, text, re.ASCII):
+        raise _Problem("value", "not of that form")
+    complaint = conversion.check(text) if conversion.check is not None else None
+    if complaint:
+        raise _Problem("value", complaint)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, Union, get_args, get_origin
 
@@ -28,10 +28,29 @@ class Meta:
         aliases: Other spellings; `<n>` at the end stands for a number, each item of a list.
         also: Patterns that the default value matches too, because other frameworks write other
             names; requests keep the documented default.
-        format: `"regex"`: must compile. `"run-uri"`: a run that the engine opens.
+        format: `"regex"`: must compile. `"run-uri"`: a run that the engine opens. Other words only
+            describe the value in the JSON Schema.
+        pattern: What the whole of a text must match, ASCII only.
+        check: Says what is wrong with a text, or `None`. Where there is a pattern or a check, blanks
+            around a text are trimmed but line breaks are not: they are the value's mistake.
+        takes: What a value must be, in words, where the type does not say it.
     """
 
-    __slots__ = ("aliases", "also", "description", "format", "ge", "gt", "le", "local", "lt", "unit")
+    __slots__ = (
+        "aliases",
+        "also",
+        "check",
+        "description",
+        "format",
+        "ge",
+        "gt",
+        "le",
+        "local",
+        "lt",
+        "pattern",
+        "takes",
+        "unit",
+    )
 
     def __init__(
         self,
@@ -45,7 +64,10 @@ class Meta:
         local: bool = False,
         aliases: tuple[str, ...] = (),
         also: tuple[str, ...] = (),
-        format: Literal["regex", "run-uri"] | None = None,  # noqa: A002 - JSON Schema's word
+        format: str | None = None,  # noqa: A002 - JSON Schema's word
+        pattern: str | None = None,
+        check: Callable[[str], str | None] | None = None,
+        takes: str = "",
     ) -> None:
         self.description = description
         self.gt, self.ge, self.lt, self.le = gt, ge, lt, le
@@ -54,6 +76,9 @@ class Meta:
         self.aliases = aliases
         self.also = also
         self.format = format
+        self.pattern = pattern
+        self.check = check
+        self.takes = takes
 
 
 Regex: TypeAlias = Annotated[str, Meta(format="regex")]
@@ -72,6 +97,9 @@ class Conversion(NamedTuple):
     format: str | None
     optional: bool = False
     many: bool = False
+    pattern: str | None = None
+    check: Callable[[str], str | None] | None = None
+    takes: str = ""
 
     def as_optional(self) -> Conversion:
         """The same, but `None` is allowed."""
@@ -85,6 +113,8 @@ class Conversion(NamedTuple):
             schema["enum"] = list(self.choices)
         if self.format:
             schema["format"] = self.format
+        if self.pattern:
+            schema["pattern"] = f"^(?:{self.pattern})$"
         if self.many:
             schema = {"type": "array", "items": schema}
         if self.optional:
@@ -94,7 +124,9 @@ class Conversion(NamedTuple):
 
 def describe(conversion: Conversion) -> str:
     """What a value must be, in words."""
-    if conversion.choices:
+    if conversion.takes:
+        words = conversion.takes
+    elif conversion.choices:
         words = "one of " + ", ".join(conversion.choices)
     elif conversion.format == "regex":
         words = "a regular expression"
@@ -139,7 +171,7 @@ def read_annotation(annotation: Any) -> tuple[Conversion, Meta]:
         item, item_meta = read_annotation(arguments[0])
         if item_meta.format and not meta.format:
             meta = _with_format(meta, item_meta.format)
-        return Conversion(item.kind, item.bounds, item.choices, item.format, optional, many=True), meta
+        return item._replace(optional=optional, many=True), meta
     choices: tuple[str, ...] = ()
     if get_origin(annotation) is Literal:
         choices, annotation = get_args(annotation), str
@@ -149,9 +181,10 @@ def read_annotation(annotation: Any) -> tuple[Conversion, Meta]:
     bounds = {
         sign: getattr(meta, sign) for sign in ("gt", "ge", "lt", "le") if getattr(meta, sign) is not None
     }
-    return Conversion(annotation, bounds, choices, meta.format, optional), meta
+    text = {"pattern": meta.pattern, "check": meta.check, "takes": meta.takes}
+    return Conversion(annotation, bounds, choices, meta.format, optional, **text), meta  # type: ignore[arg-type]
 
 
-def _with_format(meta: Meta, form: Literal["regex", "run-uri"]) -> Meta:
+def _with_format(meta: Meta, form: str) -> Meta:
     copied = {slot: getattr(meta, slot) for slot in Meta.__slots__}
     return Meta(**{**copied, "format": form})

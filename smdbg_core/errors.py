@@ -25,6 +25,7 @@ __all__ = [
     "PluginIncompatibleError",
     "PluginLoadError",
     "SmdbgError",
+    "UnknownOutcomeError",
     "Veto",
 ]
 
@@ -96,7 +97,11 @@ class PluginExecutionError(PluginError):
 
 
 class ActionError(SmdbgError):
-    """An action could not be carried out."""
+    """An action could not be carried out: nothing took effect, or what did was to no avail."""
+
+
+class UnknownOutcomeError(ActionError):
+    """An action was begun, and nothing tells whether it took effect."""
 
 
 class DataError(SmdbgError):

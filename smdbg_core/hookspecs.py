@@ -133,7 +133,8 @@ def smdbg_dispatch_action(action: Action, event: Event, dry_run: bool) -> Action
         The result. The core's implementation calls `action.dispatch(event, dry_run=dry_run)`.
 
     `Veto` before the `yield` of a wrapper stops the action; the reason is recorded. Any other
-    exception in a wrapper means that nothing is sent; it is recorded as a failed action.
+    exception before the `yield` means that nothing is sent; it is recorded as a failed action. After
+    the `yield` it is too late: the action's own result or failure stands, and the exception is a warning.
     """
 
 

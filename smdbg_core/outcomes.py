@@ -10,6 +10,7 @@ from smdbg_core.findings import Finding
 
 __all__ = [
     "ActionRecord",
+    "ActionStatus",
     "Closest",
     "Coverage",
     "Measurements",
@@ -21,6 +22,12 @@ __all__ = [
 ]
 
 Status: TypeAlias = Literal["fired", "clean", "not_evaluated", "error"]
+ActionStatus: TypeAlias = Literal[
+    "sent", "dry_run", "vetoed", "failed", "unknown", "already_sent", "suppressed"
+]
+"""`sent`: done now. `already_sent`: done by an earlier evaluation of the same run. `unknown`: begun, and
+nothing tells whether it took effect. `suppressed`: held back by a rate limit."""
+
 Severity: TypeAlias = Literal["critical", "warning", "info"]
 
 SCHEMA_VERSION = 1
@@ -115,15 +122,33 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
 
 class ActionRecord(Struct, frozen=True, kw_only=True):
-    """What one action did about one event."""
+    """What became of one event at one action."""
 
     action: str
+    """Name of the action, as its entry point has it."""
+
     name: str
+    """Name of this instance."""
+
     plugin: str
+    """`distribution==version[EntryPoint]`."""
+
     rule: str
+    """Name of the rule's instance."""
+
     event: str
-    status: Literal["done", "dry_run", "vetoed", "failed"]
+    """Id of the event; the same in a rerun."""
+
+    state: Literal["fired", "cleared"]
+    status: ActionStatus
+    count: int
+    """How many findings the notice stands for."""
+
     detail: str
+    """What was done, or why not and what to try."""
+
+    requests: list[dict[str, Any]] = []
+    """In a dry run: what would be sent."""
 
 
 class RunSummary(Struct, frozen=True, kw_only=True):
@@ -159,6 +184,11 @@ class Report(Struct, frozen=True, kw_only=True):
     outcomes: list[Outcome]
     actions: list[ActionRecord] = []
     warnings: list[str] = []
+
+    @property
+    def failed_actions(self) -> list[ActionRecord]:
+        """Actions that failed, or of which nobody knows whether they took effect."""
+        return [record for record in self.actions if record.status in ("failed", "unknown")]
 
     @property
     def fired(self) -> list[Outcome]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 import textwrap
 from collections.abc import Iterator
 from typing import Any
 
 import click
 
+from smdbg_core.action import Action
 from smdbg_core.cli.table import text_width
 from smdbg_core.discovery.loader import Loaded
 from smdbg_core.discovery.registry import Registry
@@ -48,13 +51,25 @@ def _lines(loaded: Loaded) -> Iterator[str]:
             f"A training job must save: {saved}." if saved else "It asks for no collection to be saved."
         )
     else:
-        yield from _paragraph(" ".join((target.__doc__ or "").split()))
+        yield from _docstring(target)
     for group in target.requires:
         yield from _paragraph(f"It needs {' or '.join(group)}.")
     yield ""
     yield "Parameters:"
     for parameter in target.__parameters__.values():
         yield from _parameter(parameter)
+    if issubclass(target, Action) and target.policy is not None:
+        yield ""
+        yield "The least that AWS must allow (put your account's number, and narrow the resources at will):"
+        yield from json.dumps(target.policy, indent=2).splitlines()
+
+
+def _docstring(target: type) -> Iterator[str]:
+    """The docstring, wrapped paragraph by paragraph; what is indented in it is left as it is."""
+    for number, part in enumerate(inspect.cleandoc(target.__doc__ or "").split("\n\n")):
+        if number:
+            yield ""
+        yield from part.splitlines() if part.startswith(" ") else _paragraph(" ".join(part.split()))
 
 
 def _collection(collection: Any) -> str:

@@ -20,6 +20,7 @@ __all__ = ["main"]
 _COMMANDS: Final = {
     "demo": "Train a healthy and a sick network, record both, and judge them.",
     "explain": "Say what a rule or action does, and every parameter of it.",
+    "journal": "List, explain and retry what actions were dispatched.",
     "plugins": "List all plugins, and what became of each.",
     "rules": "List the rules that are installed.",
     "run": "Judge a run with rules.",

@@ -36,8 +36,20 @@ _FORMATS = ("table", "json", "jsonl", "junit")
 @click.argument("path", required=False)
 @click.option("--rule", "rules", multiple=True, metavar="NAME", help="Judge only with this rule; repeatable.")
 @click.option(
-    "--param", "parameters", multiple=True, metavar="RULE.PARAM=VALUE", help="Set a parameter; repeatable."
+    "--param",
+    "parameters",
+    multiple=True,
+    metavar="RULE.PARAM=VALUE",
+    help="Set a parameter of a rule or action; repeatable.",
 )
+@click.option(
+    "--action", "actions", multiple=True, metavar="NAME", help="Do this when a rule fires; repeatable."
+)
+@click.option("--dry-run", is_flag=True, help="Show what actions would send; send nothing.")
+@click.option(
+    "--state", type=click.Path(path_type=Path), metavar="DIR", help="Keep the journal of actions there."
+)
+@click.option("--job-name", metavar="NAME", help="SageMaker's name of the training job, for actions.")
 @click.option("--config", metavar="FILE", help="Configuration file; smdbg.toml by default, if it is there.")
 @click.option("--steps", metavar="A:B", help="Judge global steps from A up to, not including, B.")
 @click.option(
@@ -73,6 +85,10 @@ def command(
     path: str | None,
     rules: tuple[str, ...],
     parameters: tuple[str, ...],
+    actions: tuple[str, ...],
+    dry_run: bool,
+    state: Path | None,
+    job_name: str | None,
     config: str | None,
     steps: str | None,
     mode: str | None,
@@ -90,8 +106,8 @@ def command(
     """Judge the run at PATH with rules.
 
     Without --rule, every installed rule that applies to the data judges it. The exit status is 2 for a
-    mistake in the command or configuration; 3 if the run cannot be read, a rule failed, nothing was
-    judged, or a rule named by --rule was not evaluated; 1 if a rule fired; else 0.
+    mistake in the command or configuration; 3 if the run cannot be read, a rule or action failed, nothing
+    was judged, or a rule named by --rule was not evaluated; 1 if a rule fired; else 0.
     """
     settings = load_config(config)
     path = path or settings.path
@@ -107,6 +123,10 @@ def command(
         report = evaluate(
             path,
             asked,
+            actions=[settings.action(name) for name in actions],
+            dry_run=dry_run,
+            state=state,
+            job_name=job_name or settings.job_name,
             parameters=given,
             registry=registry,
             executor=executor,
@@ -138,7 +158,12 @@ def exit_status(report: Report, *, named: bool, fail_on: str = "fired") -> int:
         return 0
     statuses = [outcome.status for outcome in report.outcomes]
     nothing_judged = not any(status in ("fired", "clean") for status in statuses)
-    if "error" in statuses or nothing_judged or (named and "not_evaluated" in statuses):
+    if (
+        report.failed_actions
+        or "error" in statuses
+        or nothing_judged
+        or (named and "not_evaluated" in statuses)
+    ):
         return FAILURE
     return 1 if fail_on == "fired" and "fired" in statuses else 0
 
@@ -235,3 +260,7 @@ def _log(report: Report, verbosity: int, log_format: str) -> None:
         bound.info(outcome.status, points=outcome.coverage.points, skipped=outcome.coverage.skipped)
         if outcome.traceback:
             bound.error("rule failed", reason=outcome.reason, traceback=outcome.traceback)
+    for record in report.actions:
+        bound = log.bind(rule=record.rule, plugin=record.plugin, action=record.name)
+        tell = bound.error if record in report.failed_actions else bound.info
+        tell(record.status, detail=record.detail, count=record.count)

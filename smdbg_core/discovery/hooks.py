@@ -38,6 +38,7 @@ class _Core:
         self.ran = False
         self.result: tuple[Any, ...] = ()
         self.failure: BaseException | None = None
+        self.dispatched: object = None
 
     def _collect(self, produce: Callable[[], Iterable[Any]]) -> tuple[Any, ...]:
         self.ran = True
@@ -67,7 +68,13 @@ class _Core:
 
     @hookimpl(trylast=True)
     def smdbg_dispatch_action(self, action: Action, event: Event, dry_run: bool) -> ActionResult:
-        return action.dispatch(event, dry_run=dry_run)
+        self.ran = True
+        try:
+            self.dispatched = action.dispatch(event, dry_run=dry_run)
+        except (Exception, SystemExit) as error:
+            self.failure = error
+            raise
+        return self.dispatched
 
 
 class Hooks:
@@ -83,6 +90,7 @@ class Hooks:
 
     def __init__(self, plugins: Iterable[tuple[str, object]] = ()) -> None:
         self.problems: list[str] = []
+        self._lost_guards: list[str] = []
         self._manager = pluggy.PluginManager(PROJECT)
         self._manager.add_hookspecs(hookspecs)
         self._core = _Core()
@@ -114,6 +122,7 @@ class Hooks:
         except Exception as error:  # noqa: BLE001 - isolation: attributes of a plugin may do anything
             if self._manager.get_plugin(identity) is not None:
                 self._manager.unregister(name=identity)
+            self._mourn(identity, plugin)
             text = error.message if isinstance(error, PluginContractError) else _describe(error)
             self.problems.append(f"{identity}: not registered: {text}")
 
@@ -134,14 +143,47 @@ class Hooks:
         return self._first("smdbg_render_report", report=report, format=format)  # type: ignore[no-any-return]
 
     def dispatch_action(self, action: Action, event: Event, dry_run: bool) -> ActionResult:
-        """Carry out an action; a wrapper that fails means that nothing more is done.
+        """Carry out an action; a wrapper that fails before its yield means that nothing is sent.
+
+        The same holds for a wrapper that failed elsewhere, and was refused or unregistered for it.
+
+        A wrapper that fails after the action was carried out is named in `problems`, and the result kept.
 
         Raises:
             Veto: A wrapper stopped it.
             ActionError: The action failed.
-            PluginExecutionError: A wrapper failed.
+            PluginExecutionError: A wrapper failed, or returned something else than a result.
+            Exception: Whatever else the action raised.
         """
-        return self._first("smdbg_dispatch_action", action=action, event=event, dry_run=dry_run)  # type: ignore[no-any-return]
+        from smdbg_core.action import ActionResult
+
+        if self._lost_guards:
+            message = "it stands around dispatch and is not registered any more, so nothing is sent"
+            raise PluginExecutionError(self._lost_guards[0], message)
+        core = self._core
+        core.forget()
+        try:
+            result = self._first("smdbg_dispatch_action", action=action, event=event, dry_run=dry_run)
+        except (SmdbgError, Exception, SystemExit) as error:
+            if core.failure is not None and error is not core.failure:
+                self.problems.append(f"a wrapper of smdbg_dispatch_action hid a failure: {_describe(error)}")
+                raise core.failure from None
+            if error is core.failure or not isinstance(core.dispatched, ActionResult):
+                raise
+            self.problems.append(f"{_describe(error)}; the action had been carried out")
+            return core.dispatched
+        if isinstance(result, ActionResult):
+            if core.ran or dry_run:
+                return result
+            return ActionResult(detail=f"rerouted by a plugin: {result.detail}", requests=result.requests)
+        if isinstance(core.dispatched, ActionResult):
+            self.problems.append(
+                f"a wrapper of smdbg_dispatch_action returned {type(result).__name__}: ignored"
+            )
+            return core.dispatched
+        owner = "the action" if core.ran else "a plugin"
+        message = f"{owner} returned {type(result).__name__}, not an ActionResult"
+        raise PluginExecutionError("smdbg_dispatch_action", message)
 
     def _first(self, hook: str, **arguments: Any) -> Any:
         try:
@@ -216,8 +258,13 @@ class Hooks:
         self.problems.append(f"a wrapper of {hook} returned {type(result).__name__}, not findings: ignored")
         return core_result
 
+    def _mourn(self, identity: str, plugin: object) -> None:
+        """Remember a plugin that stood around dispatch: what it would have stopped must not go out."""
+        if "smdbg_dispatch_action" in {*dir(plugin)}:
+            self._lost_guards.append(identity)
+
     def _unregister(self, identity: str, why: str) -> None:
-        self._manager.unregister(name=identity)
+        self._mourn(identity, self._manager.unregister(name=identity))
         self.problems.append(f"{identity}: {why}; the plugin is unregistered, results of rules are kept")
 
     def _blame(self, hook: str, error: BaseException) -> str | None:

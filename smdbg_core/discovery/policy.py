@@ -86,6 +86,10 @@ class Policy(NamedTuple):
             ]
         return complaints
 
+    def requires(self, spec: PluginSpec) -> bool:
+        """Whether nothing may be judged without the plugin."""
+        return any(_means(spelling, spec) for spelling in self.required)
+
     def require(self, specs: Iterable[PluginSpec]) -> None:
         """Complain if a required plugin is not there or may not take part.
 

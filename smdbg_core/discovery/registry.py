@@ -184,14 +184,14 @@ class Registry:
         """Load all hook-only plugins: identity and object, in the order of registration.
 
         Raises:
-            PluginError: In strict mode, for the first that cannot be used.
+            PluginError: For the first that cannot be used, in strict mode or if it is required.
         """
         loaded = []
         for spec in self._of("hooks"):
             try:
                 loaded.append((spec.identity, self.load(spec).object))
             except PluginError as error:
-                if self.policy.strict:
+                if self.policy.strict or self.policy.requires(spec):
                     raise
                 self._problems.append(str(error))
         return loaded

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from smdbg_core.discovery.policy import Policy
+from smdbg_core.engine.action_roster import ActionConfig
 from smdbg_core.engine.roster import RuleConfig
 from smdbg_core.errors import ConfigError
 from smdbg_core.spelling import nearest
@@ -35,6 +36,12 @@ class Config(msgspec.Struct, kw_only=True):
 
     plugins: _Plugins = msgspec.field(default_factory=_Plugins)
     rules: list[dict[str, Any]] = []
+    actions: dict[str, dict[str, Any]] = {}
+    """Configured actions by name: `type`, and parameters."""
+
+    job_name: str | None = None
+    """SageMaker's name of the training job."""
+
     source: str = ""
     """The file that it was read from."""
 
@@ -50,6 +57,22 @@ class Config(msgspec.Struct, kw_only=True):
             tuple(plugins.required),
         )
 
+    def action(self, name: str) -> ActionConfig:
+        """The action of that name: a configured one, in any case, or else the type of that name.
+
+        Raises:
+            ConfigError: The configured action names no type.
+        """
+        for known, table in self.actions.items():
+            if known.casefold() == name.casefold():
+                parameters = dict(table)
+                kind = parameters.pop("type", None)
+                if not isinstance(kind, str):
+                    message = f"{self.source}: actions.{known}: `type`, the name of an action, is missing"
+                    raise ConfigError(message)
+                return ActionConfig(kind, known, parameters)
+        return ActionConfig(name)
+
     def rule_configs(self) -> list[RuleConfig]:
         """The configured rules.
 
@@ -60,6 +83,7 @@ class Config(msgspec.Struct, kw_only=True):
         for number, entry in enumerate(self.rules, start=1):
             parameters = dict(entry)
             rule, name, file = (parameters.pop(key, None) for key in ("rule", "name", "file"))
+            actions = parameters.pop("actions", [])
             place = f"{self.source}: rules[{number}]"
             if (rule is None) == (file is None):
                 problems.append(
@@ -67,9 +91,12 @@ class Config(msgspec.Struct, kw_only=True):
                 )
             elif not all(isinstance(text, str | None) for text in (rule, name, file)):
                 problems.append(f"{place}: `rule`, `name` and `file` are texts")
+            elif not isinstance(actions, list) or not all(isinstance(text, str) for text in actions):
+                problems.append(f"{place}: `actions` is a list of names")
             else:
                 resolved = None if file is None else str(Path(self.source).parent / str(file))
-                configs.append(RuleConfig(str(rule or ""), name, parameters, file=resolved))
+                asked = tuple(self.action(one) for one in actions)
+                configs.append(RuleConfig(str(rule or ""), name, parameters, asked, resolved))
         if problems:
             raise ConfigError("\n".join(problems))
         return configs
@@ -97,7 +124,8 @@ def load_config(path: str | None) -> Config:
         message = f"{file}: not TOML: {error}"
         raise ConfigError(message) from None
     problems = [
-        *_unknown(document, ("path", "plugins", "rules"), f"{file}"),
+        *_doubled(document.get("actions"), f"{file}: actions"),
+        *_unknown(document, ("path", "plugins", "rules", "actions", "job_name"), f"{file}"),
         *_unknown(document.get("plugins", {}), _Plugins.__struct_fields__, f"{file}: plugins"),
     ]
     if problems:
@@ -109,6 +137,12 @@ def load_config(path: str | None) -> Config:
         raise ConfigError(message) from None
     config.source = str(file)
     return config
+
+
+def _doubled(table: Any, place: str) -> list[str]:
+    """Complaints about names that differ in case alone."""
+    names = [str(name).casefold() for name in (table if isinstance(table, dict) else ())]
+    return [f"{place}: {name!r} is there twice" for name in sorted(set(names)) if names.count(name) > 1]
 
 
 def _unknown(table: Any, known: Iterable[str], place: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
@@ -11,7 +12,10 @@ import numpy as np
 
 from smdbg_core.discovery.hooks import Hooks
 from smdbg_core.discovery.registry import Registry
+from smdbg_core.engine.action_roster import ActionRoster, AskedAction
+from smdbg_core.engine.dispatch import Dispatcher, Watch
 from smdbg_core.engine.evaluation import Evaluation
+from smdbg_core.engine.journal import state_folder
 from smdbg_core.engine.roster import Roster, RosterEntry, RuleConfig
 from smdbg_core.errors import ConfigError, ParameterError
 from smdbg_core.outcomes import Report, RunSummary
@@ -29,6 +33,7 @@ def evaluate(
     run: str | Path | Run,
     rules: Iterable[str | Rule | type[Rule] | RuleConfig] | None = None,
     *,
+    actions: Iterable[AskedAction] = (),
     parameters: Mapping[str, Mapping[str, Any]] | None = None,
     registry: Registry | None = None,
     executor: Executor | None = None,
@@ -38,6 +43,9 @@ def evaluate(
     stop_on_first: bool = False,
     output: Path | None = None,
     max_findings: int = 100,
+    dry_run: bool = False,
+    state: str | Path | None = None,
+    job_name: str | None = None,
     on_finding: Callable[[str, Finding], None] | None = None,
     on_step: Callable[[int, int], None] | None = None,
 ) -> Report:
@@ -47,7 +55,9 @@ def evaluate(
         run: Path of a run, or one that is already open.
         rules: Names, classes, objects or configurations; by default every registered rule that
             applies to the data.
-        parameters: Values for rules that are not configured otherwise: `{"AllZero": {"threshold": 90}}`.
+        actions: What is done when a rule fires, for every rule: names, classes, objects or configurations.
+        parameters: Values for rules and actions that are not configured otherwise:
+            `{"AllZero": {"threshold": 90}}`.
         registry: Where plugins are found; by default those that are installed.
         executor: Where tensors are measured; by default in this thread. The result is the same.
         steps: Global steps to judge, `begin <= step < end`.
@@ -57,6 +67,10 @@ def evaluate(
         stop_on_first: End as soon as anything fires.
         output: Folder for the files that rules write; without one nothing is written.
         max_findings: How many findings each rule keeps; further ones are counted.
+        dry_run: Say what actions would send; send nothing.
+        state: Folder of the journal of actions, made when one is dispatched; by default `smdbg` below the
+            XDG state folder.
+        job_name: SageMaker's name of the training job, for actions.
         on_finding: Told the rule instance and each finding at once.
         on_step: Told how many steps of how many are judged.
 
@@ -69,15 +83,25 @@ def evaluate(
         DataError: The run cannot be read.
     """
     registry = registry or Registry()
+    asked = None if rules is None else list(rules)
+    own = [action for one in asked or () if isinstance(one, RuleConfig) for action in one.actions]
     with registry.active():
-        roster = Roster(registry, rules, parameters)
+        action_roster = ActionRoster(registry, actions, own, parameters)
+        roster = Roster(registry, asked, action_roster.other_parameters, action_roster.problems)
     hooks = Hooks(registry.load_hooks())
     uri = run.uri if isinstance(run, Run) else str(run)
     _validate(hooks, roster.entries, uri)
     opened = run if isinstance(run, Run) else hooks.open_run(uri, steps=None)
+    folder = Path(state) if state is not None else state_folder()
+    dispatcher = Dispatcher(hooks, opened.uri, job_name=job_name, state=folder, dry_run=dry_run)
+
+    def watch(entry: RosterEntry) -> Watch | None:
+        severity, own = entry.rule.severity, action_roster.of(entry.actions)
+        return dispatcher.watch(entry.name, entry.rule_name, entry.plugin, severity, own)
+
     # What overflows or is NaN in the data is for rules to find, not for NumPy to warn of.
-    with np.errstate(all="ignore"):
-        evaluation = Evaluation(opened, roster.entries, hooks, max_findings, on_finding)
+    with contextlib.closing(dispatcher), np.errstate(all="ignore"):
+        evaluation = Evaluation(opened, roster.entries, hooks, max_findings, on_finding, watch)
         evaluation.judge(executor, steps, mode.upper() if mode else None, stop_on_first, on_step, period)
         outcomes = evaluation.outcomes(output)
     warnings = [
@@ -91,7 +115,8 @@ def evaluate(
         smdbg_version=__version__,
         run=_summary(opened),
         outcomes=outcomes,
-        warnings=list(dict.fromkeys(warnings)),
+        actions=dispatcher.records(),
+        warnings=list(dict.fromkeys([*warnings, *dispatcher.warnings])),
     )
     hooks.notify("smdbg_run_finished", report=report)
     return report

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from smdbg_core.discovery.hooks import Hooks
 from smdbg_core.engine.artifacts import write_artifacts
+from smdbg_core.engine.dispatch import Watch
 from smdbg_core.engine.judge import Judge
 from smdbg_core.engine.plan import Plan, RulePlan
 from smdbg_core.engine.roster import RosterEntry
@@ -50,6 +51,7 @@ class Evaluation:
         hooks: Hooks,
         cap: int,
         on_finding: Callable[[str, Finding], None] | None,
+        watch: Callable[[RosterEntry], Watch | None] = lambda _: None,
     ) -> None:
         self.warnings: list[str] = []
         self._run = run
@@ -67,7 +69,8 @@ class Evaluation:
                 continue
             others = self._open_others(entry)
             if others is not None:
-                self._seat(entry, others, cap, on_finding)
+                options = {"cap": cap, "on_finding": on_finding, "watch": watch(entry)}
+                self._seat(entry, others, options)
         seated: list[Judge[Any]] = [*self._judges, *self._window_judges]
         self._judges_by_name = {judge.name: judge for judge in seated}
         hooks.notify("smdbg_run_started", run=run, rules=tuple(judge.rule for judge in seated))
@@ -76,13 +79,11 @@ class Evaluation:
         self,
         entry: RosterEntry,
         others: Mapping[str, Sequence[Run]],
-        cap: int,
-        on_finding: Callable[[str, Finding], None] | None,
+        options: dict[str, Any],
     ) -> None:
         """Give a rule its judge."""
         identity = entry.rule_name, entry.plugin
         trial = self._run.trial
-        options: dict[str, Any] = {"cap": cap, "on_finding": on_finding}
         common = self._run, others, self._hooks
         try:
             if isinstance(entry.rule, ProfilerRule):

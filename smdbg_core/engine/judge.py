@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 from smdbg_core.discovery.hooks import Hooks
+from smdbg_core.engine.dispatch import Watch
 from smdbg_core.errors import ConfigError, Veto
 from smdbg_core.findings import Artifact, Finding
 from smdbg_core.outcomes import Measurements, Outcome
@@ -37,6 +38,7 @@ class Judge(ABC, Generic[RuleT]):
         hooks: The plugins around it.
         cap: How many findings are kept.
         on_finding: Told each finding at once.
+        watch: Told what every step came to; it dispatches the rule's actions.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class Judge(ABC, Generic[RuleT]):
         *,
         cap: int = 100,
         on_finding: Callable[[str, Finding], None] | None = None,
+        watch: Watch | None = None,
     ) -> None:
         self.name = name
         self.tally = Tally(cap)
@@ -62,6 +65,7 @@ class Judge(ABC, Generic[RuleT]):
         self._rule_name, self._plugin = identity
         self._hooks = hooks
         self._on_finding = on_finding
+        self._watch = watch
         self._error: tuple[str, str] | None = None
 
     nothing_in_range: ClassVar[str]
@@ -89,8 +93,8 @@ class Judge(ABC, Generic[RuleT]):
         self._evaluated = True
         points = self.tally.points
         found = self._guard(lambda: self._hooks.evaluate(self.rule, view, self.run), where)
-        judged = self.tally.points > points or bool(found)
-        return judged, self._record(found or ())
+        counted = self.tally.points > points
+        return counted or bool(found), self._record(found or (), judged=counted)
 
     def finish(self, outcomes: Mapping[str, Outcome]) -> None:
         """Judge the end of the data."""
@@ -99,17 +103,19 @@ class Judge(ABC, Generic[RuleT]):
             found = self._guard(lambda: self._hooks.finish(self.rule, self.run), "at the end")
             self._record(found or ())
 
-    def _record(self, found: Iterable[Finding | Artifact]) -> bool:
-        fired = False
+    def _record(self, found: Iterable[Finding | Artifact], *, judged: bool = False) -> bool:
+        findings = []
         for one in found:
             if isinstance(one, Artifact):
                 self.artifacts.append(one)
                 continue
-            fired = True
+            findings.append(one)
             self.tally.record(one)
             if self._on_finding is not None:
                 self._on_finding(self.name, one)
-        return fired
+        if self._watch is not None:
+            self._watch.judged(findings, clear=judged and not self.tally.has_open)
+        return bool(findings)
 
     def _guard(self, call: Callable[[], Any], where: str) -> Any:
         """Call into the rule; what it raises ends this rule only."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from smdbg_core.discovery.loader import load_file
 from smdbg_core.discovery.registry import Registry
+from smdbg_core.engine.action_roster import AskedAction
 from smdbg_core.errors import ConfigError, ParameterError, ParameterProblem, PluginError
 from smdbg_core.rule import Rule
 
@@ -24,7 +25,9 @@ class RuleConfig(NamedTuple):
     """Name of this instance; the rule's by default."""
 
     parameters: Mapping[str, Any] = {}
-    actions: tuple[str, ...] = ()
+    actions: tuple[AskedAction, ...] = ()
+    """Actions of this rule, besides those that every rule has."""
+
     file: str | None = None
     """Instead of a name: `path/to/file.py:ClassName`."""
 
@@ -39,7 +42,7 @@ class RosterEntry(NamedTuple):
     named: bool
     """Whether somebody asked for this rule; otherwise it runs because it is there."""
 
-    actions: tuple[str, ...] = ()
+    actions: tuple[AskedAction, ...] = ()
     children: tuple[str, ...] = ()
     """Names of the entries whose outcomes this rule needs."""
 
@@ -51,6 +54,7 @@ class Roster:
         registry: Where names are looked up.
         rules: Names, classes, objects or configurations; `None` for every registered rule.
         parameters: Values for rules that run without being configured, by rule name in any case.
+        problems: What else is wrong with what was asked for, to be reported together.
 
     Attributes:
         warnings: Plugins that could not take part although nobody asked for them.
@@ -65,12 +69,13 @@ class Roster:
         registry: Registry,
         rules: Iterable[str | Rule | type[Rule] | RuleConfig] | None = None,
         parameters: Mapping[str, Mapping[str, Any]] | None = None,
+        problems: Iterable[str] = (),
     ) -> None:
         self.warnings: list[str] = []
         self._registry = registry
         self._parameters = {name.casefold(): values for name, values in (parameters or {}).items()}
         self._used: set[str] = set()
-        self._problems: list[str] = []
+        self._problems = list(problems)
         self.entries = list(self._all() if rules is None else self._asked(rules))
         self._add_children()
         self._check_names()
@@ -123,7 +128,12 @@ class Roster:
             yield from self._required(RosterEntry(name, spec.name, spec.identity, rule, True, config.actions))
 
     def _entry(
-        self, rule_name: str, name: str | None, rule: Rule, actions: tuple[str, ...], file: str | None = None
+        self,
+        rule_name: str,
+        name: str | None,
+        rule: Rule,
+        actions: tuple[AskedAction, ...],
+        file: str | None = None,
     ) -> Iterator[RosterEntry]:
         identity = file or self._registry.identify(type(rule))
         yield from self._required(RosterEntry(name or rule_name, rule_name, identity, rule, True, actions))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -71,6 +72,7 @@ class _Console:
             yield ""
             yield self._style("Not evaluated", _COLOURS["not_evaluated"])
             yield from self._not_evaluated(by_status["not_evaluated"], wide)
+        yield from self._actions()
         if self._report.warnings:
             yield ""
             yield self._style("Warnings", "yellow")
@@ -78,6 +80,8 @@ class _Console:
                 yield from self._wrap(plain(warning), "  ", 4)
         yield ""
         counts = [f"{len(found)} {_LABELS[status].lower()}" for status, found in by_status.items() if found]
+        failed = len(self._report.failed_actions)
+        counts += [f"{_count(failed, 'action')} FAILED"] if failed else []
         yield "Verdict: " + (", ".join(counts) or "no rules") + "."
 
     def _not_evaluated(self, outcomes: list[Outcome], wide: int) -> Iterator[str]:
@@ -97,6 +101,27 @@ class _Console:
                 yield from self._wrap(f"{plain(reason)}: {', '.join(map(plain, names))}", "  ", 4)
         if many:
             yield "  (--rule NAME says more about each)"
+
+    def _actions(self) -> Iterator[str]:
+        """What was sent, what would be, and what was not."""
+        if not self._report.actions:
+            return
+        yield ""
+        yield "Actions"
+        wide = max(len(record.status) for record in self._report.actions)
+        for record in self._report.actions:
+            bad = record in self._report.failed_actions
+            label = record.status.upper() if bad else record.status.replace("_", " ")
+            colour = "magenta" if bad else "green" if record.status == "sent" else "yellow"
+            head = f"  {self._style(f'{label:<{wide}}', colour)}  "
+            stands = f" ({_count(record.count, 'finding')})" if record.count > 1 else ""
+            told = f"{record.name} for {record.rule} {record.state}{stands}: {record.detail}"
+            first, *rest = self._wrap(plain(told), "", wide + 4) or [""]
+            yield head + first
+            yield from rest
+            for request in record.requests:
+                text = json.dumps(request, ensure_ascii=False)
+                yield from self._wrap(plain(text), " " * (wide + 4), wide + 6)
 
     def _run(self, run: RunSummary) -> Iterator[str]:
         yield plain(run.uri)

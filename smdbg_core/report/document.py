@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import msgspec
 
 from smdbg_core.findings import Finding
+from smdbg_core.finite import finite
 from smdbg_core.outcomes import Coverage, Outcome, Report
 
 __all__ = ["finding_document", "outcome_document", "report_document", "report_schema"]
@@ -17,7 +17,7 @@ def report_document(report: Report) -> dict[str, Any]:
     """The report as dicts, lists and JSON's scalars; non-finite numbers are strings."""
     document: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(report, outcomes=[]))
     document["outcomes"] = [outcome_document(outcome) for outcome in report.outcomes]
-    return _finite(document)  # type: ignore[no-any-return]
+    return finite(document)  # type: ignore[no-any-return]
 
 
 def outcome_document(outcome: Outcome) -> dict[str, Any]:
@@ -25,12 +25,12 @@ def outcome_document(outcome: Outcome) -> dict[str, Any]:
     document: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(outcome, measurements=None))
     del document["measurements"]
     document["coverage"] = _coverage(outcome.coverage)
-    return _finite(document)  # type: ignore[no-any-return]
+    return finite(document)  # type: ignore[no-any-return]
 
 
 def finding_document(finding: Finding) -> dict[str, Any]:
     """One finding; all location keys are there, `None` where unused."""
-    return _finite(msgspec.to_builtins(finding))  # type: ignore[no-any-return]
+    return finite(msgspec.to_builtins(finding))  # type: ignore[no-any-return]
 
 
 def report_schema() -> dict[str, Any]:
@@ -49,17 +49,6 @@ def _coverage(coverage: Coverage) -> dict[str, Any]:
     document: dict[str, Any] = msgspec.to_builtins(coverage)
     unused = ("steps", "tensors") if coverage.windows else ("windows", "series")
     return {key: value for key, value in document.items() if key not in unused}
-
-
-def _finite(value: Any) -> Any:
-    """The value with `"nan"`, `"inf"` and `"-inf"` for the numbers that JSON does not have."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return value
 
 
 def _with_non_finite(schema: Any) -> Any:

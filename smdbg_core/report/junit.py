@@ -14,7 +14,10 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def render_junit(report: Report) -> str:
-    """The report as a test suite: fired is a failure, error an error, not evaluated skipped."""
+    """The report as a test suite: fired is a failure, error an error, not evaluated skipped.
+
+    An action that failed is an error too.
+    """
     counts = {
         status: sum(outcome.status == status for outcome in report.outcomes)
         for status in ("fired", "error", "not_evaluated")
@@ -22,13 +25,17 @@ def render_junit(report: Report) -> str:
     suite = ET.Element(
         "testsuite",
         name=_text(report.run.uri),
-        tests=str(len(report.outcomes)),
+        tests=str(len(report.outcomes) + len(report.failed_actions)),
         failures=str(counts["fired"]),
-        errors=str(counts["error"]),
+        errors=str(counts["error"] + len(report.failed_actions)),
         skipped=str(counts["not_evaluated"]),
     )
     for outcome in report.outcomes:
         _add_case(suite, outcome)
+    for record in report.failed_actions:
+        name = f"{record.name} for {record.rule} {record.state}"
+        case = ET.SubElement(suite, "testcase", classname=_text(record.plugin), name=_text(name))
+        ET.SubElement(case, "error", type=record.status, message=_text(record.detail))
     if report.warnings:
         ET.SubElement(suite, "system-err").text = _text("\n".join(report.warnings))
     root = ET.Element("testsuites", name="smdbg")

@@ -240,3 +240,39 @@ def test_lists_survive_json(values: list[str]) -> None:
 
     stripped = tuple(value.strip() for value in values)
     assert Sample(regexes=json.dumps(values)).patterns("regexes")[: len(stripped)] == stripped or not values
+
+
+class Exact(Parameterized):
+    """Texts of a form."""
+
+    number: Annotated[str, Meta(pattern="[0-9]{2}", takes="two digits", format="digits")]
+    word: Annotated[str | None, Meta(check=lambda text: None if text.islower() else "not lower-case")] = None
+    words: tuple[Annotated[str, Meta(pattern="[a-z]+")], ...] = ()
+
+
+def test_texts_of_a_form() -> None:
+    exact = Exact(number=" 12\t", word="a", words="a, b")
+    assert (exact.number, exact.word, exact.words) == ("12", "a", ("a", "b"))
+    assert Exact(number="12", word="none").word is None
+    properties = Exact.schema()["properties"]
+    assert properties["number"] == {"type": "string", "format": "digits", "pattern": "^(?:[0-9]{2})$"}
+    assert properties["words"]["items"] == {"type": "string", "pattern": "^(?:[a-z]+)$"}
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"number": "123"}, "number='123': not of that form; expected two digits"),
+        ({"number": ""}, "number='': not of that form"),
+        ({"number": "none"}, "number='none': not of that form"),
+        ({"number": "\u0661\u0662"}, "not of that form"),
+        ({"number": "12\n"}, r"number='12\\n': it has a line break"),
+        ({"number": "12\u2028"}, "it has a line break"),
+        ({"number": 12}, "a int, not text"),
+        ({"number": "12", "word": "A"}, "word='A': not lower-case; expected text, or none"),
+        ({"number": "12", "words": ["a", "b\n"]}, "it has a line break"),
+    ],
+)
+def test_texts_of_another_form_are_refused(given: dict[str, Any], says: str) -> None:
+    with pytest.raises(ParameterError, match=says):
+        Exact(**given)

@@ -65,6 +65,26 @@ smdbg_core.evaluate({path!r})
     assert not modules_after(code) & {"scipy", "boto3", "structlog", "click"}
 
 
+def test_a_run_without_aws_actions_imports_no_aws_package(tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    (tmp_path / "c.toml").write_text(
+        "[actions.mail]\ntype = 'Email'\nemail_address = 'a@example.com'\n"
+        "[actions.stop]\ntype = 'StopFile'\npath = 'STOP'\n"
+        "[[rules]]\nrule = 'VanishingGradient'\nactions = ['stop', 'Log']\n"
+    )
+    code = f"""
+import os, smdbg_core
+os.chdir({str(tmp_path)!r})
+with smdbg_core.TrialWriter({path!r}) as writer, writer.step() as step:
+    step.add("gradient/a", 1e-9)
+from smdbg_core.cli.main import main
+try: main(["run", {path!r}, "--config", "c.toml", "--state", "state"])
+except SystemExit as error: assert error.code == 1, error.code
+assert os.path.exists("STOP")
+"""
+    assert not modules_after(code) & {"boto3", "botocore", "s3transfer", "email_validator", "scipy"}
+
+
 def test_versions_agree() -> None:
     root = Path(smdbg_core.__file__).parents[1]
     projects = [root / "pyproject.toml", *sorted(root.glob("plugins/*/pyproject.toml"))]

@@ -207,6 +207,9 @@ def test_hook_plugins_are_loaded_in_order(site: Path) -> None:
     registry = Registry()
     assert [identity for identity, _ in registry.load_hooks()] == ["abc==1.0[hooks]", "zed==1.0[hooks]"]
     assert any("bad==1.0[hooks]: ZeroDivisionError" in problem for problem in registry.problems())
+    for policy in (Policy(required=("bad",)), Policy(strict=True)):
+        with pytest.raises(PluginError, match="ZeroDivisionError"):
+            Registry(policy).load_hooks()
 
 
 def test_many_distributions_cost_few_files(tmp_path: Path) -> None:
