@@ -26,9 +26,9 @@ class CreateXgboostReport(TensorRule):
     collections_to_save: ClassVar = (
         Collection("metrics", save_interval=5),
         Collection("feature_importance", save_interval=5),
+        Collection("hyperparameters", save_steps=(0,)),
         Collection("predictions", save_interval=5),
         Collection("labels", save_interval=5),
-        Collection("hyperparameters", save_steps=(0,)),
     )
 
     plot_step: Annotated[

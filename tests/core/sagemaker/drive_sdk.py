@@ -1,0 +1,163 @@
+"""Builds requests with a real SDK and writes them down; run by the Python of an environment that has one.
+
+    python drive_sdk.py original|ours sdk2|core FILE
+
+Standard library, the SDK and what is installed beside it only: it runs where the tests do not.
+"""
+
+# ruff: noqa: B023, E731 - what is made in a loop is called before the next turn
+import json
+import os
+import sys
+
+os.environ.setdefault("AWS_DEFAULT_REGION", "us-west-2")
+
+DEBUGGER = [
+    "all_zero",
+    "check_input_images",
+    "class_imbalance",
+    "confusion",
+    "create_xgboost_report",
+    "dead_relu",
+    "exploding_tensor",
+    "feature_importance_overweight",
+    "loss_not_decreasing",
+    "nlp_sequence_ratio",
+    "overfit",
+    "overtraining",
+    "poor_weight_initialization",
+    "saturated_activation",
+    "similar_across_runs",
+    "stalled_training_rule",
+    "tensor_variance",
+    "tree_depth",
+    "unchanged_tensor",
+    "vanishing_gradient",
+    "weight_update_ratio",
+]
+
+PROFILER = {
+    "BatchSize": [(70, 60, 50, 500, 100, 30_000_000), {"patience": 10}],
+    "CPUBottleneck": [(40, 20, 80, 10, 30_000_000), {"threshold": 12.5}],
+    "Dataloader": [(60, 150, 30_000_000), {"max_threshold": 300}],
+    "GPUMemoryIncrease": [(7, 20, 5, 30_000_000), {"increase": 9}],
+    "IOBottleneck": [(40, 20, 80, 10, 30_000_000), {"io_threshold": 0}],
+    "LoadBalancing": [(0.25, 20, 30_000_000), {"threshold": 1}],
+    "LowGPUUtilization": [(90, 5, 100, 200, 30_000_000), {"threshold_p5": 2.5}],
+    "MaxInitializationTime": [(10, 30_000_000), {"threshold": 5}],
+    "OverallSystemUsage": [(30_000_000,), {"scan_interval_us": 10_000_000}],
+    "StepOutlier": [(5, "TRAIN", 3, 30_000_000), {"mode": "EVAL"}, {"n_outliers": 2}],
+    "ProfilerReport": [
+        {"CPUBottleneck_threshold": 90},
+        {"cpubottleneck_threshold": 20, "StepOutlier_mode": "TRAIN", "LOADBALANCING_threshold": 0.5},
+    ],
+}
+
+ACTIONS = {
+    "StopTraining()": lambda o: o.StopTraining(),
+    "StopTraining(prefix)": lambda o: o.StopTraining("team-a"),
+    "ActionList()": lambda o: o.ActionList(),
+    "ActionList(StopTraining)": lambda o: o.ActionList(o.StopTraining()),
+    "ActionList(Email)": lambda o: o.ActionList(o.Email("abc@example.com")),
+    "ActionList(SMS)": lambda o: o.ActionList(o.SMS("+15550100")),
+    "ActionList(all)": lambda o: o.ActionList(
+        o.StopTraining(), o.StopTraining("team-b"), o.Email("abc@example.com"), o.SMS("+15550100")
+    ),
+    "Email": lambda o: o.Email("abc@example.com"),
+    "SMS": lambda o: o.SMS("+15550100"),
+}
+
+COLLECTIONS = (
+    "weights",
+    "gradients",
+    "losses",
+    "input_image",
+    "input_sequence",
+    "relu_output",
+    "relu_input",
+    "no",
+)
+
+
+def classes(which):
+    if which == "sdk2":
+        from sagemaker.debugger import ProfilerRule, Rule
+    else:
+        from sagemaker.core.debugger.debugger import ProfilerRule, Rule
+    return Rule, ProfilerRule
+
+
+def debugger_request(rule, job="job-1"):
+    rule.prepare_actions(job)
+    return {
+        "rule": rule.to_debugger_rule_config_dict(),
+        "collections": sorted(
+            (one._to_request_dict() for one in rule.collection_configs), key=lambda one: one["CollectionName"]
+        ),
+    }
+
+
+def attempt(call):
+    try:
+        return call()
+    except Exception as error:
+        return {"error": type(error).__name__}
+
+
+def main(source, which, path):
+    if source == "ours":
+        from smdbg_core.sagemaker import rule_configs
+
+        rule_configs.install()
+    import smdebug_rulesconfig as configs
+    from smdebug_rulesconfig.profiler_rules import rules as profiler
+
+    Rule, ProfilerRule = classes(which)
+    out = {"names": [name for name in dir(configs) if not name.startswith("_")], "cases": {}}
+    cases = out["cases"]
+    for name in DEBUGGER:
+        factory = getattr(configs, name)
+        cases[f"config {name}"] = factory()
+        cases[f"rule {name}"] = attempt(lambda: debugger_request(Rule.sagemaker(factory())))
+        cases[f"rule {name} renamed, with parameters"] = attempt(
+            lambda: debugger_request(
+                Rule.sagemaker(
+                    factory(),
+                    name="renamed",
+                    container_local_output_path="/opt/x",
+                    s3_output_path="s3://bucket/rules",
+                    other_trials_s3_input_paths=["s3://bucket/t0", "s3://bucket/t1"],
+                    rule_parameters={"threshold": "42", "tensor_regex": ".*"},
+                    actions=configs.ActionList(configs.StopTraining()),
+                )
+            )
+        )
+    for action, make in ACTIONS.items():
+        cases[f"action {action}"] = attempt(lambda: make(configs).serialize())
+        cases[f"rule with {action}"] = attempt(
+            lambda: debugger_request(Rule.sagemaker(configs.vanishing_gradient(), actions=make(configs)))
+        )
+    for name, calls in PROFILER.items():
+        config_class = getattr(profiler, name)
+        for arguments in ({}, *calls):
+            make = lambda: (
+                config_class(*arguments) if isinstance(arguments, tuple) else config_class(**arguments)
+            )
+            cases[f"config {name} {arguments}"] = attempt(lambda: vars(make()))
+            cases[f"rule {name} {arguments}"] = attempt(
+                lambda: ProfilerRule.sagemaker(make()).to_profiler_rule_config_dict()
+            )
+            cases[f"rule {name} {arguments} renamed"] = attempt(
+                lambda: ProfilerRule.sagemaker(
+                    make(), name="renamed", s3_output_path="s3://b/r"
+                ).to_profiler_rule_config_dict()
+            )
+    for name in COLLECTIONS:
+        cases[f"collection {name}"] = attempt(lambda: configs.get_collection(name))
+    with open(path, "w") as file:  # SDKs print to the standard output
+        json.dump(out, file, indent=1)
+        file.write("\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
