@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -61,19 +61,11 @@ class Config(msgspec.Struct, kw_only=True):
         )
 
     def action(self, name: str) -> ActionConfig:
-        """The action of that name: a configured one, in any case, or else the type of that name.
-
-        Raises:
-            ConfigError: The configured action names no type.
-        """
+        """The action of that name: a configured one, in any case, or else the type of that name."""
         for known, table in self.actions.items():
             if known.casefold() == name.casefold():
                 parameters = dict(table)
-                kind = parameters.pop("type", None)
-                if not isinstance(kind, str):
-                    message = f"{self.source}: actions.{known}: `type`, the name of an action, is missing"
-                    raise ConfigError(message)
-                return ActionConfig(kind, known, parameters)
+                return ActionConfig(str(parameters.pop("type")), known, parameters)
         return ActionConfig(name)
 
     def rule_configs(self) -> list[RuleConfig]:
@@ -128,6 +120,7 @@ def load_config(path: str | None) -> Config:
         raise ConfigError(message) from None
     problems = [
         *_doubled(document.get("actions"), f"{file}: actions"),
+        *_untyped(document.get("actions"), f"{file}: actions"),
         *_unknown(document, ("path", "preset", "plugins", "rules", "actions", "job_name"), f"{file}"),
         *_unknown(document.get("plugins", {}), _Plugins.__struct_fields__, f"{file}: plugins"),
     ]
@@ -140,6 +133,13 @@ def load_config(path: str | None) -> Config:
         raise ConfigError(message) from None
     config.source = str(file)
     return config
+
+
+def _untyped(actions: Any, place: str) -> Iterator[str]:
+    """Configured actions that do not say which action they are, used or not."""
+    for name, table in actions.items() if isinstance(actions, dict) else ():
+        if isinstance(table, dict) and not isinstance(table.get("type"), str):
+            yield f"{place}.{name}: `type`, the name of an action, is missing"
 
 
 def _doubled(table: Any, place: str) -> list[str]:
