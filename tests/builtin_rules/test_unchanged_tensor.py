@@ -73,3 +73,13 @@ def test_trained_only_leaves_evaluation_steps_alone(judge: Judge) -> None:
     steps = {n: ("TRAIN" if n < 4 else "EVAL", {"a.weight": np.array([min(n, 4.0)])}) for n in range(9)}
     assert judge(UnchangedTensor(tensor_regex="a"), steps).status == "fired"
     assert judge(UnchangedTensor(tensor_regex="a", trained_only=True), steps).status == "clean"
+
+
+def test_what_has_once_changed_can_be_left_alone(judge: Judge) -> None:
+    stops = {n: {"a": np.array([min(n, 3.0)])} for n in range(9)}
+    assert judge(UnchangedTensor(tensor_regex="a"), stops).status == "fired"
+    assert judge(UnchangedTensor(tensor_regex="a", untrained_only=True), stops).status == "clean"
+    never = {n: {"a": np.array([1.0])} for n in range(9)}
+    assert judge(UnchangedTensor(tensor_regex="a", untrained_only=True), never).status == "fired"
+    soon = {n: {"a": np.array([float(n == 0)])} for n in range(9)}
+    assert judge(UnchangedTensor(tensor_regex="a", untrained_only=True, num_steps=5), soon).status == "clean"

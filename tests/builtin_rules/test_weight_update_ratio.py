@@ -77,3 +77,11 @@ def test_trained_only_leaves_layers_without_gradients_alone(judge: Judge) -> Non
     forgotten = {n: tensors | {"gradient/frozen.weight": np.ones(2)} for n, tensors in steps.items()}
     assert judge(WeightUpdateRatio(trained_only=True), forgotten).status == "fired"
     assert judge(WeightUpdateRatio(trained_only=True), dict.fromkeys(range(3), frozen)).status == "fired"
+
+
+def test_what_has_once_changed_can_be_left_alone(judge: Judge) -> None:
+    stops = weights([1.0], [1.1], [1.1], [1.1])
+    assert judge(WeightUpdateRatio(), stops).status == "fired"
+    assert judge(WeightUpdateRatio(untrained_only=True), stops).status == "clean"
+    assert judge(WeightUpdateRatio(untrained_only=True), weights([1.0], [1.0], [1.1])).status == "fired"
+    assert judge(WeightUpdateRatio(untrained_only=True), weights([1.0], [1.1], [99.0])).status == "fired"

@@ -146,7 +146,10 @@ def _dropout(recipe: Recipe, rng: np.random.Generator) -> Recipe:
 
 
 def _warmup(recipe: Recipe, rng: np.random.Generator) -> Recipe:
-    return replace(recipe, warmup=2, schedule="cosine", rate=recipe.rate * 1.5)
+    norm = recipe.norm or ("layer" if len(recipe.widths) > 1 else None)
+    return replace(
+        recipe, warmup=2, schedule="cosine", rate=recipe.rate * 1.5, norm=norm, epochs=2 * recipe.epochs
+    )
 
 
 def _mild_imbalance(recipe: Recipe, rng: np.random.Generator) -> Recipe:

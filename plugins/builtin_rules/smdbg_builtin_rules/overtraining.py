@@ -29,7 +29,7 @@ class Overtraining(TensorRule):
 
     group: ClassVar = "universal"
     presets: ClassVar = {
-        "recommended": {"rise": 0.05, "noise": 3.0, "patience_validation": 4, "patience_train": 6}
+        "recommended": {"rise": 0.1, "noise": 3.0, "patience_validation": 4, "patience_train": 6}
     }
     severity: ClassVar = "info"
 

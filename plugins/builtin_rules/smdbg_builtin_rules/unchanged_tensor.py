@@ -18,7 +18,7 @@ class UnchangedTensor(TensorRule):
     """
 
     group: ClassVar = "universal"
-    presets: ClassVar = {"recommended": {"trained_only": True, "num_steps": 5}}
+    presets: ClassVar = {"recommended": {"trained_only": True, "untrained_only": True, "num_steps": 5}}
     requires: ClassVar = (("collection_names", "tensor_regex"),)
 
     collection_names: Annotated[tuple[str, ...], Meta(description="Collections to inspect.")] = ()
@@ -35,6 +35,14 @@ class UnchangedTensor(TensorRule):
         Meta(
             description="Whether to judge training steps only, and there, where gradients are saved, only "
             "tensors that have one.",
+            local=True,
+        ),
+    ] = False
+    untrained_only: Annotated[
+        bool,
+        Meta(
+            description="Whether a tensor that has once changed is left alone from then on: it is trained, "
+            "and schedules end near zero.",
             local=True,
         ),
     ] = False
@@ -57,6 +65,7 @@ class UnchangedTensor(TensorRule):
 
     def start(self, run: RuleRun) -> None:
         """Find out which tensors are trained."""
+        self._changed: set[tuple[str, str]] = set()
         self._trained = trained_parameters(run.trial.tensor_names()) if self.trained_only else frozenset()
 
     def evaluate(self, step: StepView) -> Iterator[Finding]:
@@ -66,11 +75,15 @@ class UnchangedTensor(TensorRule):
                 self.skip(tensor, "no gradient is saved: frozen by intent")
                 continue
             earlier = tensor.compare(self._closeness)
+            if not all(one.value.all_close for one in earlier):
+                self._changed.add((tensor.name, tensor.worker))
             have = len(earlier) + 1
             if have < self.num_steps:
                 self.skip(tensor, "too few saved steps", have=have, need=self.num_steps)
                 continue
             agreeing = sum(one.value.all_close for one in earlier)
+            if self.untrained_only and (tensor.name, tensor.worker) in self._changed:
+                agreeing = 0
             steps = ", ".join(str(one.mode_step) for one in earlier)
             yield from self.judge(
                 tensor,

@@ -19,7 +19,9 @@ class WeightUpdateRatio(TensorRule):
 
     frameworks: ClassVar = DEEP_LEARNING
     group: ClassVar = "deep learning"
-    presets: ClassVar = {"recommended": {"trained_only": True, "patience": 3, "small_threshold": 1e-7}}
+    presets: ClassVar = {
+        "recommended": {"trained_only": True, "untrained_only": True, "patience": 3, "small_threshold": 1e-7}
+    }
     collections_to_save: ClassVar = (Collection("weights", save_interval=500),)
 
     num_steps: Annotated[
@@ -41,6 +43,14 @@ class WeightUpdateRatio(TensorRule):
             local=True,
         ),
     ] = False
+    untrained_only: Annotated[
+        bool,
+        Meta(
+            description="Whether a weight that has once changed is left alone from then on: it is trained, "
+            "and schedules end near zero.",
+            local=True,
+        ),
+    ] = False
 
     @property
     def _update(self) -> Compare:
@@ -59,6 +69,7 @@ class WeightUpdateRatio(TensorRule):
     def start(self, run: RuleRun) -> None:
         """Forget all streaks."""
         self._streaks = Streaks(self, self.patience)
+        self._moved: set[tuple[str, str]] = set()
         self._trained = trained_parameters(run.trial.tensor_names()) if self.trained_only else frozenset()
 
     def evaluate(self, step: StepView) -> Iterator[Finding]:
@@ -83,7 +94,12 @@ class WeightUpdateRatio(TensorRule):
             ratio = change / (before + self.epsilon)
             steps = f"{tensor.mode} step {earlier[0].mode_step} to {tensor.mode_step}"
             text = f"update ratio {ratio:.4g} from {steps}"
-            for comparison, limit in ((">", self.large_threshold), ("<", self.small_threshold)):
+            small = self.small_threshold
+            if self.untrained_only:
+                if ratio >= small:
+                    self._moved.add((tensor.name, tensor.worker))
+                small = 0.0 if (tensor.name, tensor.worker) in self._moved else small
+            for comparison, limit in ((">", self.large_threshold), ("<", small)):
                 yield from self._streaks.judge(
                     tensor, "update_ratio", ratio, comparison, limit, message=f"{text} {comparison} {limit:g}"
                 )
