@@ -303,7 +303,7 @@ def _balance(details: Details, outcome: Outcome) -> list[Block]:
 def _spread(details: Details, outcome: Outcome) -> list[Block]:
     boxes: dict[str, tuple[float, ...]] = {}
     for node, found in sorted(details.items(), key=lambda one: natural(str(one[0]))):
-        for device, values in _mapping(found).items():
+        for device, values in sorted(_mapping(found).items(), key=lambda one: natural(str(one[0]))):
             known = _numbers(values)
             if set(BOX) <= known.keys():
                 boxes[f"{node} {device}"] = tuple(known[name] for name in BOX)

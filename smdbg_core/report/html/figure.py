@@ -27,11 +27,11 @@ from bokeh.models import (
     PrintfTickFormatter,
     ResetTool,
     SaveTool,
-    Span,
     WheelZoomTool,
 )
 from bokeh.plotting import figure
 
+from smdbg_core.evidence import Limit
 from smdbg_core.report.html.blocks import Chart, readable
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "MUTED",
     "add_limit",
     "chart",
+    "hatch_cells",
     "heat_map",
     "hover",
     "line_colour",
@@ -58,6 +59,7 @@ EMPTY: Final = "#010105"
 _LINES: Final = tuple(f"#0101{16 + index:02x}" for index in range(8))
 DASHES: Final = ("solid", "dashed", "dotted", "dotdash")
 MARKERS: Final = ("circle", "square", "triangle", "diamond", "inverted_triangle", "plus", "cross", "star")
+_LARGEST: Final = 1e37
 _LABEL: Final = 34
 """Characters of a row's name that fit beside a chart."""
 
@@ -68,8 +70,12 @@ def line_colour(index: int) -> str:
 
 
 def thin(values: Any) -> Any:
-    """Numbers for the page: single precision is more than a screen shows."""
-    return np.asarray(values, np.float32)
+    """Numbers for the page: single precision is more than a screen shows, but where it has no such numbers."""
+    numbers = np.asarray(values, np.float64)
+    sizes = np.abs(numbers[np.isfinite(numbers) & (numbers != 0)])
+    if sizes.size and (sizes.max() > _LARGEST or sizes.min() < 1 / _LARGEST):
+        return numbers
+    return numbers.astype(np.float32)
 
 
 def new_figure(
@@ -116,8 +122,8 @@ def new_figure(
         plot.xaxis.formatter = DatetimeTickFormatter(
             days="%m-%d", hours="%H:%M", hourmin="%H:%M", minutes="%H:%M", minsec="%H:%M:%S"
         )
-    elif not log and "x_range" not in options:
-        plot.xaxis.formatter = NumeralTickFormatter(format="0,0.[00]")
+    elif x in ("Global step", "Step"):
+        plot.xaxis.formatter = NumeralTickFormatter(format="0,0")
     if log:
         plot.yaxis.formatter = PrintfTickFormatter(format="%.0e")
     return plot
@@ -132,9 +138,16 @@ def hover(plot: Any, renderers: Sequence[Any], tips: Sequence[tuple[str, str]], 
     )
 
 
-def add_limit(plot: Any, value: float) -> None:
-    """A line at a limit."""
-    plot.add_layout(Span(location=value, dimension="width", line_color=BAD, line_width=2, line_dash="dashed"))
+def add_limit(plot: Any, limit: Limit, reach: tuple[float, float]) -> None:
+    """A line at a limit; the axis always shows it."""
+    plot.line(
+        x=list(reach),
+        y=[limit.value] * 2,
+        line_color=BAD,
+        line_width=2,
+        line_dash="dashed",
+        legend_label=f"limit {limit.comparison} {limit.value:g}",
+    )
 
 
 def legend(plot: Any, entries: int) -> None:
@@ -253,6 +266,30 @@ def heat_map(
         bar.ticker = BasicTicker(desired_num_ticks=5)
     plot.add_layout(bar, "right")
     return plot, height
+
+
+def hatch_cells(plot: Any, marked: Any, edges: Any) -> None:
+    """Hatch cells of a heat map; neighbours in a row are one piece.
+
+    Args:
+        plot: The heat map.
+        marked: Shape (rows, columns), the first row on top.
+        edges: Positions of the columns' edges.
+    """
+    pieces: dict[str, list[float]] = {"left": [], "right": [], "bottom": [], "top": []}
+    rows = len(marked)
+    for row, cells in enumerate(marked):
+        ends = np.flatnonzero(np.diff(np.concatenate([[0], cells.astype(np.int8), [0]])))
+        for start, stop in zip(ends[::2], ends[1::2], strict=True):
+            pieces["left"].append(float(edges[start]))
+            pieces["right"].append(float(edges[stop]))
+            pieces["bottom"].append(rows - row - 1)
+            pieces["top"].append(rows - row)
+    plot.quad(
+        source=ColumnDataSource(pieces), left="left", right="right", bottom="bottom", top="top",
+        fill_color=BAD, fill_alpha=0.25, line_color=BAD, line_width=0.5,
+        hatch_pattern="x", hatch_color=BAD, hatch_scale=8, hatch_alpha=0.8,
+    )  # fmt: skip
 
 
 def chart(plot: Any, question: str, answer: str, *, height: int | None = None) -> Chart:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any
 
+import numpy as np
 from bokeh.resources import INLINE
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -40,7 +41,9 @@ def render_html(report: Report) -> str:
         lstrip_blocks=True,
     )
     scripts = [_plotting(), _own("page.js")]
-    sections = list(_sections(report, anchors))
+    # Values of any size are drawn as they are; what overflows on the way is not worth a warning.
+    with np.errstate(all="ignore"):
+        sections = list(_sections(report, anchors))
     return environment.get_template("page.html.j2").render(
         title=readable(report.run.uri).rstrip("/").rpartition("/")[2] or "run",
         report=report,
@@ -51,7 +54,7 @@ def render_html(report: Report) -> str:
         warnings=[readable(one) for one in report.warnings[:_WARNINGS]],
         warnings_omitted=max(0, len(report.warnings) - _WARNINGS),
         sections=sections,
-        rules=[_rule(report, one, anchors[one.name]) for one in report.outcomes],
+        rules=[_rule(report, one, anchors[one.name]) for one in sorted(report.outcomes, key=_interest)],
         style=Markup(_own("page.css")),  # noqa: S704 - a file of this package
         scripts=[Markup(one) for one in scripts],  # noqa: S704 - of this package, and of Bokeh
         policy=_policy(scripts),
@@ -129,6 +132,10 @@ def _sections(report: Report, anchors: dict[str, int]) -> Iterator[Section]:
 
 def _absent(key: str, title: str) -> Section:
     return Section(key, title, [Text("Absent: there are no raw data of this.", "note")])
+
+
+def _interest(outcome: Outcome) -> int:
+    return ("fired", "error", "clean", "not_evaluated").index(outcome.status)
 
 
 def _rule(report: Report, outcome: Outcome, anchor: int) -> dict[str, Any]:

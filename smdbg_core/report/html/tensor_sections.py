@@ -8,7 +8,13 @@ from smdbg_core.evidence import Evidence
 from smdbg_core.findings import Finding
 from smdbg_core.outcomes import Outcome, Report
 from smdbg_core.report.html.blocks import Chart, Link, Section, Table, Text, count, number, readable
-from smdbg_core.report.html.track_charts import episode_text, heat_chart, judged_chart, lines_chart
+from smdbg_core.report.html.track_charts import (
+    constant_value,
+    episode_text,
+    heat_chart,
+    judged_chart,
+    lines_chart,
+)
 
 __all__ = ["damage_section", "heat_sections", "loss_section", "rule_evidence"]
 
@@ -94,7 +100,15 @@ def heat_sections(report: Report) -> Iterator[Section]:
         if len(blocks) == _MAPS:
             break
         asked = _QUESTIONS.get(one.statistic, f"Where is {one.statistic} beyond its limit?")
-        drawn = heat_chart(one, f"{asked} ({name})")
+        constant = constant_value(one)
+        if constant is not None:
+            subjects = count(len(one.points.tracks), "row")
+            text = (
+                f"{asked} Nowhere ({name}): {one.statistic} is {constant:g} in all {subjects} at every step."
+            )
+            blocks.append(Text(readable(text)))
+            continue
+        drawn = heat_chart(one, readable(f"{asked} ({name})"))
         if drawn is not None:
             blocks.append(drawn)
     if blocks:

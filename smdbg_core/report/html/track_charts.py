@@ -12,9 +12,18 @@ from bokeh.models import BoxAnnotation, ColumnDataSource
 from smdbg_core.evidence import JudgedPoints, Track, Tracks
 from smdbg_core.findings import Finding
 from smdbg_core.report.html import figure as figures
-from smdbg_core.report.html.blocks import Chart, clock_range, count, number, readable
+from smdbg_core.report.html.blocks import Chart, clock_range, count, duration, number, readable
 
-__all__ = ["episode_text", "heat_chart", "judged_chart", "lines_chart", "natural", "subject_text", "unit_of"]
+__all__ = [
+    "constant_value",
+    "episode_text",
+    "heat_chart",
+    "judged_chart",
+    "lines_chart",
+    "natural",
+    "subject_text",
+    "unit_of",
+]
 
 _DRAWN = 6
 _ROWS = 80
@@ -71,12 +80,12 @@ def judged_chart(judged: JudgedPoints, episodes: Sequence[Finding]) -> Chart:
         _add_line(plot, track, index, time=time, log=log, floor=floor)
     for limit in judged.limits:
         if not log or limit.value > 0:
-            figures.add_limit(plot, limit.value)
+            figures.add_limit(plot, limit, _reach(tracks, time))
     marked = _add_episodes(plot, [one for one in episodes if one.statistic in (statistic, None)], time)
     limits = " or ".join(f"{limit.comparison} {limit.value:g}" for limit in judged.limits)
     violated = sum(track.violated for track in tracks.tracks)
     answer = [
-        f"{violated} of {count(len(tracks.tracks), 'subject')} violate the limit (dashed): fires at {limits}"
+        f"Beyond the limit (dashed): {violated} of {count(len(tracks.tracks), 'subject')}. It fires at {limits}"
         + (" and further limits" if judged.varies else "")
         + "."
     ]
@@ -85,7 +94,7 @@ def judged_chart(judged: JudgedPoints, episodes: Sequence[Finding]) -> Chart:
     if marked:
         answer.append("Hatched: episodes of the findings.")
     if tracks.width > 1:
-        size = f"{tracks.width / 1e6:.0f} s" if time else f"{tracks.width} steps"
+        size = duration(tracks.width / 1e6) if time else f"{tracks.width} steps"
         answer.append(f"Each place joins {size}; lines go through means, the band keeps every extreme.")
     if log and floor:
         answer.append(f"Zeros are drawn at {floor:.0e}.")
@@ -100,7 +109,9 @@ def lines_chart(tracks: Tracks, question: str, y: str) -> Chart:
     shown = tracks.tracks[:8]
     positive = [t.lowest[np.isfinite(t.lowest)] for t in shown]
     values = np.concatenate(positive) if positive else np.empty(0)
-    log = bool(values.size) and bool((values > 0).all()) and values.max() / values.min() > 1000
+    log = (
+        bool(values.size) and bool((values > 0).all()) and np.log10(values.max()) - np.log10(values.min()) > 3
+    )
     plot = figures.new_figure(x="Global step", y=y, height=300, log=log)
     for index, track in enumerate(shown):
         _add_line(plot, track, index, time=False, log=log, floor=0.0)
@@ -117,9 +128,18 @@ def lines_chart(tracks: Tracks, question: str, y: str) -> Chart:
     return figures.chart(plot, question, "; ".join(ends) + "." + rest)
 
 
+def constant_value(judged: JudgedPoints) -> float | None:
+    """The value of every point, if all have the same and none violates."""
+    tracks = judged.points.tracks
+    if not tracks or any(track.violated or track.non_finite.any() for track in tracks):
+        return None
+    first = float(tracks[0].lowest[0])
+    return first if all((t.lowest == first).all() and (t.highest == first).all() for t in tracks) else None
+
+
 def heat_chart(judged: JudgedPoints, question: str) -> Chart | None:
     """Subjects by steps, coloured by the statistic."""
-    tracks = [track for track in judged.points.tracks if np.isfinite(track.mean).any()]
+    tracks = list(judged.points.tracks)
     if len(tracks) < 2:
         return None
     omitted = max(0, len(tracks) - _ROWS)
@@ -132,6 +152,8 @@ def heat_chart(judged: JudgedPoints, question: str) -> Chart | None:
     edges = _edges(tracks, first, last, judged.points.width)
     falling = all(limit.comparison.startswith("<") for limit in judged.limits)
     cells = np.array([_cells(track, edges, falling) for track in tracks])
+    bad = np.array([_non_finite(track, edges) for track in tracks])
+    _hold(cells, bad)
     log = _logarithmic(judged)
     scale = 1000.0 if time else 1.0
     plot, height = figures.heat_map(
@@ -144,11 +166,15 @@ def heat_chart(judged: JudgedPoints, question: str) -> Chart | None:
         time=time,
         log=log,
     )
+    if bad.any():
+        figures.hatch_cells(plot, bad, edges / scale)
     marked = [subject_text(track) for track in tracks if track.violated]
     extreme = "lowest" if falling else "highest"
     answer = f"{count(len(marked), 'row')} with ▲ violate the limit"
     answer += f": {', '.join(marked[:4])}{' …' if len(marked) > 4 else ''}." if marked else "."
-    answer += f" Each cell shows its {extreme} value; empty cells were not judged."
+    answer += f" Each cell shows its {extreme} value, up to the next step; empty cells were not judged."
+    if bad.any():
+        answer += " Hatched: NaN or infinities."
     if omitted:
         answer += f" {count(omitted, 'further row')} left out, violating ones last."
     return figures.chart(plot, question, answer, height=height)
@@ -170,6 +196,20 @@ def _cells(track: Track, edges: Any, falling: bool) -> Any:
     kept = np.isfinite(values)
     (np.minimum if falling else np.maximum).at(cells, columns[kept], values[kept])
     return np.where(np.isfinite(cells), cells, np.nan)
+
+
+def _non_finite(track: Track, edges: Any) -> Any:
+    """Columns in which the track has values that are NaN or infinite."""
+    columns = np.clip(np.searchsorted(edges, track.positions, side="right") - 1, 0, len(edges) - 2)
+    return np.bincount(columns, weights=track.non_finite, minlength=len(edges) - 1) > 0
+
+
+def _hold(cells: Any, bad: Any) -> None:
+    """Columns in which no row has anything, steps of other modes, show the step before them."""
+    for column in range(1, cells.shape[1]):
+        if not (np.isfinite(cells[:, column]) | bad[:, column]).any():
+            cells[:, column] = cells[:, column - 1]
+            bad[:, column] = bad[:, column - 1]
 
 
 def _worst(judged: JudgedPoints) -> list[Track]:
@@ -198,7 +238,7 @@ def _logarithmic(judged: JudgedPoints) -> bool:
     if not values.size or (values < 0).any() or not limits or len(limits) < len(judged.limits):
         return False
     positive = np.append(values[values > 0], limits)
-    return bool(positive.max() / positive.min() > 1000)
+    return bool(np.log10(positive.max()) - np.log10(positive.min()) > 3)
 
 
 def _floor(tracks: Tracks) -> float:
@@ -209,6 +249,12 @@ def _floor(tracks: Tracks) -> float:
     if not (lowest == 0).any():
         return 0.0
     return float(10 ** np.floor(np.log10(positive.min()) - 1)) if positive.size else 1e-12
+
+
+def _reach(tracks: Tracks, time: bool) -> tuple[float, float]:
+    """From the first to the last position."""
+    places = [_places(track, time) for track in tracks.tracks]
+    return min(float(one[0]) for one in places), max(float(one[-1]) for one in places)
 
 
 def _places(track: Track, time: bool) -> Any:

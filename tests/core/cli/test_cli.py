@@ -150,6 +150,57 @@ def test_output_folder(smdbg: Command, sick: str, tmp_path: Path) -> None:
     assert (done.status, "cannot be written" in done.err) == (3, True)
 
 
+def test_report(smdbg: Command, sick: str, healthy: str, tmp_path: Path) -> None:
+    pytest.importorskip("bokeh")
+    done = smdbg("report", sick, "--output", tmp_path / "o")
+    assert done.status == 1
+    assert "FIRED  VanishingGradient" in done.out
+    page = (tmp_path / "o/report.html").read_text()
+    assert "VanishingGradient" in page
+    assert json.loads((tmp_path / "o/report.json").read_text())["schema_version"] == 1
+    assert (tmp_path / "o/report.xml").exists()
+    assert smdbg("report", healthy, "--output", tmp_path / "p", "-q") == (0, "", "")
+    assert smdbg("report", tmp_path / "missing", "--output", tmp_path / "q").status == 3
+    assert smdbg("report", sick).status == 2
+
+
+def test_report_of_the_files_that_the_service_wrote(smdbg: Command, tmp_path: Path) -> None:
+    pytest.importorskip("bokeh")
+    folder = tmp_path / "profiler-output/profiler-reports"
+    folder.mkdir(parents=True)
+    found = {"RuleTriggered": 2, "Violations": 2, "Details": {}, "Datapoints": 9, "RuleParameters": ""}
+    (folder / "StepOutlier.json").write_text(json.dumps(found))
+    done = smdbg("report", tmp_path, "--output", tmp_path / "o")
+    assert done.status == 1
+    assert "triggered 2 times" in done.out
+    assert "Reported by the service, from 9 data points" in (tmp_path / "o/report.html").read_text()
+
+
+def test_pages_beside_the_files_of_report_rules(smdbg: Command, tmp_path: Path) -> None:
+    pytest.importorskip("bokeh")
+    from tests.profiler_job import Job
+
+    run = Job().ticks({("cpu0", "CPUUtilization"): [50.0] * 300}).write(tmp_path / "run")
+    assert smdbg("run", run, "--output", tmp_path / "o", "-q").status == 0
+    whole = (tmp_path / "o/report.html").read_bytes()
+    assert (tmp_path / "o/profiler-output/profiler-report.html").read_bytes() == whole
+
+
+def test_without_the_extra(
+    smdbg: Command, sick: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from smdbg_core.report.html import extra
+
+    monkeypatch.setattr(extra, "find_spec", lambda name: None)
+    done = smdbg("report", sick, "--output", tmp_path / "o")
+    assert (done.status, done.out) == (2, "")
+    assert "pip install 'smdbg-core[report]'" in done.err
+    done = smdbg("run", sick, "--output", tmp_path / "o")
+    assert done.status == 1
+    assert done.err.count("pip install") == 1
+    assert sorted(path.name for path in (tmp_path / "o").iterdir()) == ["report.json", "report.xml"]
+
+
 def test_processes_give_the_same(smdbg: Command, sick: str) -> None:
     assert (
         smdbg("run", sick, "--jobs", "2", "--format", "json").out

@@ -20,9 +20,19 @@
     element.textContent = "";
     const view = await Bokeh.embed.embed_item(item, element);
     // A finger that moves over a chart scrolls the page.
-    if (matchMedia("(pointer: coarse)").matches) for (const root of view.roots) root.model.toolbar.active_drag = null;
+    for (const figure of figures(view)) {
+      if (matchMedia("(pointer: coarse)").matches) figure.toolbar.active_drag = null;
+      for (const legend of figure.below.filter((one) => "ncols" in one && one.items)) {
+        const longest = Math.max(...legend.items.map((one) => String(one.label.value ?? "").length));
+        legend.ncols = Math.max(1, Math.min(4, Math.floor((element.clientWidth - 80) / (longest * 7 + 50))));
+      }
+    }
     drawn.set(element, view);
     element.dataset.drawn = "yes";
+  }
+
+  function figures(view) {
+    return [...view.roots].map((root) => root.model).filter((model) => model.type === "Figure");
   }
 
   function drawAll() {
@@ -61,8 +71,8 @@
 
   function ranges(element) {
     const view = drawn.get(element);
-    const roots = view ? [...view.roots] : [];
-    return roots.length ? [roots[0].model, roots[0].model.x_range] : [];
+    const [model] = view ? figures(view) : [];
+    return model ? [model, model.x_range] : [];
   }
 
   document.addEventListener("keydown", (event) => {
