@@ -20,6 +20,7 @@ __all__ = ["main"]
 _COMMANDS: Final = {
     "capture": "Run a command and write the machine's system metrics meanwhile.",
     "demo": "Train a healthy and a sick network, record both, and judge them.",
+    "doctor": "Say what of some data can be judged, what cannot, and what would help.",
     "explain": "Say what a rule or action does, and every parameter of it.",
     "journal": "List, explain and retry what actions were dispatched.",
     "new": "Write a bundle of rules and actions, with its tests.",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
-from smdbg_core import ParameterError
+from smdbg_core import ParameterError, evaluate
 from smdbg_profiler_rules.dataloader import Dataloader
-from tests.profiler_job import Job
+from tests.profiler_job import T0, Job
 from tests.profiler_rules.conftest import CPU, Judge, counts, details
 
 
@@ -68,3 +70,52 @@ def test_without_events_it_is_not_evaluated(judge: Judge) -> None:
 def test_thresholds_in_order() -> None:
     with pytest.raises(ParameterError, match="min_threshold=300 is above max_threshold=200"):
         Dataloader(min_threshold=300)
+
+
+def waiting(loading: float, training: float, number: int = 12, *, beside: bool = False) -> Job:
+    """A loop that loads, then trains; with `beside`, another thread loads during the steps."""
+    built, at = Job(), 0.0
+    for step in range(number):
+        start = at if not beside else at + loading
+        built.event("DataLoaderIter", start, start + loading, name="DataLoaderIter::GetNext")
+        built.event("Step:ModeKeys.TRAIN", at + loading, at + loading + training, step_num=str(step))
+        at += loading + training
+    return built
+
+
+def test_fires_when_training_waits_for_data(judge: Judge) -> None:
+    outcome = judge(Dataloader(), waiting(0.6, 0.4))
+    (finding,) = outcome.findings
+    assert (finding.subject, finding.worker, finding.limit) == ("waiting for data", "algo-1-27", 50)
+    assert finding.value == pytest.approx(60, abs=0.1)
+    assert finding.message == "60 % of the time of 12 steps is spent waiting for data"
+
+
+def test_waiting_for_half_of_the_time_is_clean(judge: Judge) -> None:
+    assert judge(Dataloader(), waiting(0.5, 0.5)).status == "clean"
+    assert judge(Dataloader(max_waiting=49), waiting(0.5, 0.5)).status == "fired"
+
+
+def test_loading_beside_the_steps_is_no_waiting(judge: Judge) -> None:
+    assert judge(Dataloader(max_waiting=1), waiting(0.4, 0.6, beside=True)).status == "clean"
+
+
+def test_waiting_needs_ten_steps(judge: Judge) -> None:
+    outcome = judge(Dataloader(), waiting(0.6, 0.4, 9))
+    assert outcome.status == "not_evaluated"
+    assert "no samples of CPUUtilization" in str(outcome.reason)
+
+
+def test_a_trace_does_not_tell_the_number_of_processes(tmp_path: Path) -> None:
+    rows = []
+    for step in range(12):
+        common = {"ph": "X", "cat": "user_annotation", "pid": 1}
+        loader = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+        rows.append({**common, "name": f"ProfilerStep#{step}", "ts": step * 1e6, "dur": 1e6})
+        rows.append({**common, "name": loader, "ts": step * 1e6, "dur": 7e5})
+    trace = {"baseTimeNanoseconds": T0 * 10**9, "host_name": "algo-1", "traceEvents": rows}
+    (tmp_path / "rank0.pt.trace.json").write_text(json.dumps(trace))
+    (outcome,) = evaluate(str(tmp_path), [Dataloader()]).outcomes
+    (finding,) = outcome.findings
+    assert finding.value == pytest.approx(70, abs=0.1)
+    assert outcome.coverage.skipped == {"not recorded: a trace does not tell how many processes load data": 1}

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
+from smdbg_core import evaluate
 from smdbg_profiler_rules.max_initialization_time import MaxInitializationTime
 from tests.profiler_job import T0, Job
 from tests.profiler_rules.conftest import CPU, Judge, counts, details
@@ -44,3 +48,27 @@ def test_without_framework_events_no_step_can_come(judge: Judge) -> None:
     assert "no framework events are recorded" in str(outcome.reason)
     assert details(outcome)["step_num"] == {}
     assert judge(MaxInitializationTime(threshold=1, framework_profiling="true"), job()).status == "fired"
+
+
+def test_a_timeline_alone_tells_how_long_it_was_initialised(judge: Judge) -> None:
+    late = Job().event("Initialization", 0, 90).steps([1, 1], start=90)
+    outcome = judge(RULE, late)
+    assert outcome.findings[0].message == "the first step came after 1.5 minutes"
+    assert judge(MaxInitializationTime(threshold=2), late).status == "clean"
+
+
+def test_without_a_beginning_nothing_is_judged(judge: Judge) -> None:
+    outcome = judge(RULE, Job().steps([1, 1], start=90))
+    assert outcome.status == "not_evaluated"
+    assert "nothing tells when the job began" in str(outcome.reason)
+
+
+def test_a_trace_that_began_late_says_nothing_of_the_first_step(tmp_path: Path) -> None:
+    folder = tmp_path / "job"
+    job().write(folder)
+    row = {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#500", "ts": 9e7, "dur": 1e6, "pid": 1}
+    trace = {"baseTimeNanoseconds": T0 * 10**9, "traceEvents": [row]}
+    (folder / "profiler-output" / "rank0.pt.trace.json").write_text(json.dumps(trace))
+    (outcome,) = evaluate(str(folder), [RULE]).outcomes
+    assert outcome.status == "not_evaluated"
+    assert "step 500 is the first in the trace" in str(outcome.reason)

@@ -84,8 +84,9 @@ class MaxInitializationTime(ProfilerRule):
         if seen and self._fired:
             self.observe(place)
             return
-        if self._from_traces and seen and self._first_number and waited > self.threshold:
-            self.skip(place, f"not recorded: step {self._first_number} is the first in the trace")
+        if self._from_traces and (not seen or (self._first_number and waited > self.threshold)):
+            first = f"step {self._first_number} is the first" if seen else "no step is"
+            self.skip(place, f"not recorded: {first} in the trace")
             return
         what = "came after" if seen else "has not come after"
         message = f"the first step {what} {waited:.4g} minutes"

@@ -26,7 +26,13 @@ _LEAST: Final = 1 << 26
 
 _EVENTS = re.compile(rb'"traceEvents"\s{0,64}:\s{0,64}\[')
 _BORDER = re.compile(rb"\}\s{0,64},\s{0,64}\{")
+_SEPARATORS: Final = (b",", b" ", b"\n", b"\r", b"\t")
 _TRIES: Final = 8
+"""Borders to try, or to look past within one event, before something must be broken."""
+
+_PATIENCE: Final = 1 << 22
+"""Bytes in which a true border must appear."""
+
 _ENDS: Final = 64
 
 _FAILED = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
@@ -96,7 +102,7 @@ class TraceText:
         end, widest = len(self._pending), 0
         for _ in range(_TRIES):
             end = self._border(end)
-            if end <= 0:
+            if not end:
                 break
             widest = widest or end
             try:
@@ -107,10 +113,14 @@ class TraceText:
             else:
                 self._advance(end)
                 return rows
-        if not widest:
+        else:
+            # No border yet, or something is broken that leaves all behind it open: more text tells.
+            if len(self._pending) < _PATIENCE:
+                return []
+        if not end and len(self._pending) < _PATIENCE:
             return []
-        rows = self._one_by_one(self._pending[:widest], one)
-        self._advance(widest)
+        rows, end = self._one_by_one(self._pending[:widest], one)
+        self._advance(end)
         return rows
 
     def _last_events(
@@ -126,7 +136,7 @@ class TraceText:
                 return many.decode(b"[" + self._pending[:end].rstrip().removesuffix(b",") + b"]")
             except _FAILED:
                 continue
-        return self._one_by_one(self._pending, one)
+        return self._one_by_one(self._pending, one, last=True)[0]
 
     def _border(self, end: int) -> int:
         """Where the last event before `end` ends that another one follows; 0 if there is none."""
@@ -137,12 +147,25 @@ class TraceText:
         return 0
 
     def _advance(self, end: int) -> None:
-        comma = self._pending.index(b",", end) + 1
-        self._pending = self._pending[comma:]
-        self._offset += comma
+        """Go on behind `end`, and behind the comma there."""
+        while self._pending[end : end + 1] in _SEPARATORS:
+            end += 1
+        self._pending = self._pending[end:]
+        self._offset += end
 
-    def _one_by_one(self, text: bytes, one: msgspec.json.Decoder[Row]) -> list[Row]:
-        """Events one at a time: what cannot be read costs itself only."""
+    def _one_by_one(
+        self, text: bytes, one: msgspec.json.Decoder[Row], *, last: bool = False
+    ) -> tuple[list[Row], int]:
+        """Events one at a time: what cannot be read costs itself only.
+
+        Args:
+            text: Events and what may be events.
+            one: Decodes an event.
+            last: Whether nothing comes behind the text; else an event that it leaves open is left.
+
+        Returns:
+            The events, and where they end.
+        """
         borders = [(found.start() + 1, found.end() - 1) for found in _BORDER.finditer(text)]
         starts = [0, *(start for _, start in borders)]
         ends = [*(end for end, _ in borders), len(text)]
@@ -151,20 +174,22 @@ class TraceText:
         while index < len(starts):
             complaint: Exception | None = None
             # A border within a nested object leaves the event open: it goes on behind that border.
-            for last in range(index, min(index + _TRIES, len(ends))):
+            for upto in range(index, min(index + _TRIES, len(ends))):
                 try:
-                    rows.append(one.decode(text[starts[index] : ends[last]]))
+                    rows.append(one.decode(text[starts[index] : ends[upto]]))
                 except _FAILED as error:
                     complaint = complaint or error
                     if "truncated" not in str(error):
                         break
+                    if upto + 1 == len(ends) and not last and index:
+                        return rows, starts[index]
                 else:
-                    complaint, index = None, last
+                    complaint, index = None, upto
                     break
             if complaint is not None:
                 self._complain(self._offset + starts[index], text[starts[index] : ends[index]], complaint)
             index += 1
-        return rows
+        return rows, len(text)
 
     def _complain(self, offset: int, text: bytes, error: Exception) -> None:
         if not text.strip(b" \r\n\t,]}"):

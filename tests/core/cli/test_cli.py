@@ -343,3 +343,22 @@ def test_logging_goes_to_standard_error(smdbg: Command, sick: str) -> None:
     json.loads(done.out)
     records = [json.loads(line) for line in done.err.splitlines()]
     assert {"run", "rule", "plugin", "event"} <= set(records[0])
+
+
+def test_doctor(smdbg: Command, sick: str, tmp_path: Path) -> None:
+    done = smdbg("doctor", sick)
+    assert done.status == 0
+    assert "pass  path" in done.out
+    assert "rules can judge this" in done.out
+    found = json.loads(smdbg("doctor", sick, "--format", "json").out)
+    assert "VanishingGradient" in found["judged"]
+    assert smdbg("doctor", tmp_path / "none").status == 3
+    (tmp_path / "empty" / "system").mkdir(parents=True)
+    (tmp_path / "empty" / "system" / "training_job_end.ts").touch()
+    assert smdbg("doctor", tmp_path / "empty").status == 3
+
+
+def test_capture_complains_of_its_options(smdbg: Command) -> None:
+    assert smdbg("capture").status == 2
+    assert smdbg("capture", "--interval", "0.001", "true").status == 2
+    assert "'laptop' is not algo-<number>" in smdbg("capture", "--node", "laptop", "true").err
