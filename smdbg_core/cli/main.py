@@ -18,12 +18,14 @@ from smdbg_core.version import __version__
 __all__ = ["main"]
 
 _COMMANDS: Final = {
+    "check": "Say what a configuration or job comes to, and what it can never decide.",
     "demo": "Train a healthy and a sick network, record both, and judge them.",
     "explain": "Say what a rule or action does, and every parameter of it.",
     "journal": "List, explain and retry what actions were dispatched.",
     "plugins": "List all plugins, and what became of each.",
     "rules": "List the rules that are installed.",
     "run": "Judge a run with rules.",
+    "sagemaker": "Write SageMaker's request JSON.",
     "schema": "Print the JSON Schema of a rule's parameters, or of the report.",
 }
 
