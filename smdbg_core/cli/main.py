@@ -19,6 +19,7 @@ __all__ = ["main"]
 
 _COMMANDS: Final = {
     "capture": "Run a command and write the machine's system metrics meanwhile.",
+    "check": "Say what a configuration or job comes to, and what it can never decide.",
     "demo": "Train a healthy and a sick network, record both, and judge them.",
     "doctor": "Say what of some data can be judged, what cannot, and what would help.",
     "explain": "Say what a rule or action does, and every parameter of it.",
@@ -28,6 +29,7 @@ _COMMANDS: Final = {
     "report": "Judge a run with every rule, and write a page that works offline.",
     "rules": "List the rules that are installed.",
     "run": "Judge a run with rules.",
+    "sagemaker": "Write SageMaker's request JSON.",
     "schema": "Print the JSON Schema of a rule's parameters, or of the report.",
 }
 

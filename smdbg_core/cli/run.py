@@ -18,7 +18,7 @@ from smdbg_core.cli.options import parse_parameters, parse_period, parse_steps
 from smdbg_core.cli.table import render_table
 from smdbg_core.discovery.hooks import Hooks
 from smdbg_core.discovery.registry import Registry
-from smdbg_core.engine.config import Config, load_config
+from smdbg_core.engine.config import Config
 from smdbg_core.engine.evaluate import evaluate
 from smdbg_core.engine.roster import RuleConfig
 from smdbg_core.errors import ConfigError
@@ -28,6 +28,7 @@ from smdbg_core.report.html.extra import missing_extra
 from smdbg_core.report.json import render_finding_line, render_json, render_lines
 from smdbg_core.report.junit import render_junit
 from smdbg_core.report.output import write_report
+from smdbg_core.sagemaker.jobs import load_plan
 
 __all__ = ["command", "exit_status", "progress"]
 
@@ -55,7 +56,11 @@ _FORMATS = ("table", "json", "jsonl", "junit")
     "--state", type=click.Path(path_type=Path), metavar="DIR", help="Keep the journal of actions there."
 )
 @click.option("--job-name", metavar="NAME", help="SageMaker's name of the training job, for actions.")
-@click.option("--config", metavar="FILE", help="Configuration file; smdbg.toml by default, if it is there.")
+@click.option(
+    "--config",
+    metavar="FILE",
+    help="Configuration file, or a training job's JSON; smdbg.toml by default, if it is there.",
+)
 @click.option("--steps", metavar="A:B", help="Judge global steps from A up to, not including, B.")
 @click.option(
     "--mode",
@@ -115,10 +120,12 @@ def command(
     mistake in the command or configuration; 3 if the run cannot be read, a rule or action failed, nothing
     was judged, or a rule named by --rule was not evaluated; 1 if a rule fired; else 0.
     """
-    settings = load_config(config)
+    settings, job = load_plan(config)
     path = path or settings.path
     if path is None:
         raise click.UsageError("give the PATH of a run, or `path` in the configuration file")
+    for notice in job.notices if job is not None and not quiet else ():
+        click.echo(f"warning: {notice}", err=True)
     registry = Registry(settings.policy)
     given = parse_parameters(parameters)
     asked = _asked(settings, rules)

@@ -17,6 +17,7 @@ from smdbg_core.spelling import nearest
 
 __all__ = ["Config", "load_config"]
 
+_KEYS = ("path", "preset", "plugins", "rules", "actions", "job_name", "sagemaker")
 DEFAULT_NAME = "smdbg.toml"
 
 
@@ -44,6 +45,12 @@ class Config(msgspec.Struct, kw_only=True):
 
     job_name: str | None = None
     """SageMaker's name of the training job."""
+
+    sagemaker: dict[str, Any] = {}
+    """What a request needs besides rules; `smdbg_core.sagemaker` reads it."""
+
+    configured: tuple[Any, ...] = ()
+    """Rules that come from elsewhere, each a RuleConfig."""
 
     source: str = ""
     """The file that it was read from."""
@@ -74,11 +81,12 @@ class Config(msgspec.Struct, kw_only=True):
         Raises:
             ConfigError: An entry names no rule; all such entries are listed.
         """
-        configs, problems = [], []
+        configs: list[RuleConfig] = [*self.configured]
+        problems = []
         for number, entry in enumerate(self.rules, start=1):
             parameters = dict(entry)
             rule, name, file = (parameters.pop(key, None) for key in ("rule", "name", "file"))
-            actions = parameters.pop("actions", [])
+            actions, collections = parameters.pop("actions", []), parameters.pop("collections", None)
             place = f"{self.source}: rules[{number}]"
             if (rule is None) == (file is None):
                 problems.append(
@@ -88,10 +96,12 @@ class Config(msgspec.Struct, kw_only=True):
                 problems.append(f"{place}: `rule`, `name` and `file` are texts")
             elif not isinstance(actions, list) or not all(isinstance(text, str) for text in actions):
                 problems.append(f"{place}: `actions` is a list of names")
+            elif not _is_table_of_tables(collections):
+                problems.append(f"{place}: `collections` is a table: {{losses = {{save_interval = 50}}}}")
             else:
                 resolved = None if file is None else str(Path(self.source).parent / str(file))
                 asked = tuple(self.action(one) for one in actions)
-                configs.append(RuleConfig(str(rule or ""), name, parameters, asked, resolved))
+                configs.append(RuleConfig(str(rule or ""), name, parameters, asked, resolved, collections))
         if problems:
             raise ConfigError("\n".join(problems))
         return configs
@@ -121,7 +131,7 @@ def load_config(path: str | None) -> Config:
     problems = [
         *_doubled(document.get("actions"), f"{file}: actions"),
         *_untyped(document.get("actions"), f"{file}: actions"),
-        *_unknown(document, ("path", "preset", "plugins", "rules", "actions", "job_name"), f"{file}"),
+        *_unknown(document, _KEYS, f"{file}"),
         *_unknown(document.get("plugins", {}), _Plugins.__struct_fields__, f"{file}: plugins"),
     ]
     if problems:
@@ -146,6 +156,12 @@ def _doubled(table: Any, place: str) -> list[str]:
     """Complaints about names that differ in case alone."""
     names = [str(name).casefold() for name in (table if isinstance(table, dict) else ())]
     return [f"{place}: {name!r} is there twice" for name in sorted(set(names)) if names.count(name) > 1]
+
+
+def _is_table_of_tables(value: Any) -> bool:
+    return value is None or (
+        isinstance(value, dict) and all(isinstance(inner, dict) for inner in value.values())
+    )
 
 
 def _unknown(table: Any, known: Iterable[str], place: str) -> list[str]:

@@ -31,6 +31,9 @@ class RuleConfig(NamedTuple):
     file: str | None = None
     """Instead of a name: `path/to/file.py:ClassName`."""
 
+    collections: Mapping[str, Mapping[str, Any]] | None = None
+    """What a job must save for it, by name of the collection, instead of what the rule says."""
+
 
 class RosterEntry(NamedTuple):
     """A rule that takes part."""
