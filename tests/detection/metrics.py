@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 __all__ = ["Rate", "Scores", "Verdict", "score", "wilson"]
@@ -128,5 +128,5 @@ def _found(one: Verdict, mapped: Mapping[str, tuple[str, ...]]) -> bool:
     return one.fault is not None and bool(one.fired & set(mapped[one.fault]))
 
 
-def _rate(verdicts: Sequence[Verdict], hit: object) -> Rate:
-    return wilson(sum(bool(hit(one)) for one in verdicts), len(verdicts))  # type: ignore[operator]
+def _rate(verdicts: Sequence[Verdict], hit: Callable[[Verdict], bool]) -> Rate:
+    return wilson(sum(hit(one) for one in verdicts), len(verdicts))

@@ -41,7 +41,7 @@ def recommended() -> str:
     """The table of what the preset sets."""
     registry = Registry()
     rows = []
-    for spec in registry.rules():
+    for spec in (one for one in registry.rules() if one.distribution == _OWNER):
         rule = registry.load(spec).object
         for name, value in rule.presets.get("recommended", {}).items():
             meta = rule.__parameters__[name].meta

@@ -59,7 +59,7 @@ class Overtraining(TensorRule):
         Meta(
             ge=0,
             unit="fraction",
-            description="An observation no further above the best is none without improvement, as a "
+            description="Count as without improvement only what lies further above the best than this "
             "share of the first loss saved.",
             local=True,
         ),
@@ -70,7 +70,7 @@ class Overtraining(TensorRule):
         Meta(
             ge=0,
             unit="standard deviations",
-            description="The same, as a multiple of the noise from one observation to the next.",
+            description="Count only what lies further above the best than this multiple of the noise.",
             local=True,
         ),
     ] = 0.0
