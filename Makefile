@@ -6,7 +6,7 @@ PROJECTS := pyproject.toml $(wildcard plugins/*/pyproject.toml)
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint types contracts bench clean
+.PHONY: help setup demo test check lint types contracts bench pictures clean
 
 help:  ## Say what there is
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST)
@@ -15,7 +15,7 @@ $(STAMP): $(PROJECTS)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed; try make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev $(foreach project,. $(wildcard plugins/*/),--editable $(patsubst %/,%,$(project)))
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev $(foreach project,.[report] $(wildcard plugins/*/),--editable '$(patsubst %/,%,$(project))')
 	@touch $@
 
 setup: $(STAMP)  ## Make the virtual environment
@@ -40,6 +40,9 @@ check: lint types contracts test  ## Lint, types, import contracts and tests
 
 bench: $(STAMP)  ## Measure speed and memory on generated trials, as ratios to a floor
 	$(BIN)/python -m tests.benchmarks
+
+pictures: $(STAMP)  ## Make the pictures of the README; needs Debian's chromium
+	$(BIN)/python -m tests.pictures docs/pictures
 
 clean:  ## Remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
