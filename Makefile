@@ -6,7 +6,7 @@ PROJECTS := pyproject.toml $(wildcard plugins/*/pyproject.toml)
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint types contracts bench detection clean
+.PHONY: help setup demo test check lint types contracts bench detection pictures clean
 
 help:  ## Say what there is
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST)
@@ -15,7 +15,7 @@ $(STAMP): $(PROJECTS)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed; try make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev $(foreach project,. $(wildcard plugins/*/),--editable $(patsubst %/,%,$(project)))
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev $(foreach project,.[report] $(wildcard plugins/*/),--editable '$(patsubst %/,%,$(project))')
 	@touch $@
 
 setup: $(STAMP)  ## Make the virtual environment
@@ -44,6 +44,9 @@ bench: $(STAMP)  ## Measure speed and memory on generated trials, as ratios to a
 detection: $(STAMP)  ## Measure how well the rules find faults, on trained networks; some minutes
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group detection
 	$(BIN)/python -m tests.detection --output build/detection
+
+pictures: $(STAMP)  ## Make the pictures of the README; needs Debian's chromium
+	$(BIN)/python -m tests.pictures docs/pictures
 
 clean:  ## Remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

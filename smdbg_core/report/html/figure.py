@@ -47,6 +47,7 @@ __all__ = [
     "line_colour",
     "name_rows",
     "new_figure",
+    "plain_tip",
     "thin",
 ]
 
@@ -136,6 +137,11 @@ def hover(plot: Any, renderers: Sequence[Any], tips: Sequence[tuple[str, str]], 
     plot.add_tools(
         HoverTool(renderers=list(renderers), tooltips=list(tips), formatters=formatters, **options)
     )
+
+
+def plain_tip(text: str) -> str:
+    """A name as a tooltip shows it: `@` and `$` would be filled in."""
+    return readable(text).replace("@", " ").replace("$", " ")
 
 
 def add_limit(plot: Any, limit: Limit, reach: tuple[float, float]) -> None:

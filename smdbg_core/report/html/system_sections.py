@@ -47,7 +47,7 @@ def timeline_section(report: Report) -> Section | None:
         blocks.append(
             Text(f"{count(omitted, 'further timeline')} left out: {_NODES} nodes are drawn.", "note")
         )
-    lead = "Lines are means, bands reach from the lowest to the highest sample. Drag to move, box or wheel to zoom."
+    lead = "Lines are means, bands reach from the lowest to the highest sample of all devices. Drag over a stretch to zoom; the buttons above a chart move, zoom by the wheel, and go back."
     return Section("timelines", "Utilisation over time", blocks, lead)
 
 
@@ -118,35 +118,23 @@ def _timeline(report: Report, measure: str, node: str, devices: Sequence[Track],
         rows = np.searchsorted(x, track.positions)
         lowest[rows] = np.fmin(lowest[rows], track.lowest)
         highest[rows] = np.fmax(highest[rows], track.highest)
-    plot.varea(
-        x=x / 1000.0,
-        y1=figures.thin(lowest),
-        y2=figures.thin(highest),
-        fill_color=figures.BAND,
-        fill_alpha=0.3,
-    )
     shown = _extremes(devices)
+    # One source for all lines: their times are the same, and would be most of the page.
+    columns = {"x": x / 1000.0, "low": figures.thin(lowest), "high": figures.thin(highest)}
     for index, track in enumerate(shown):
-        source = ColumnDataSource(
-            {
-                "x": track.positions / 1000.0,
-                "mean": figures.thin(track.mean),
-                "low": figures.thin(track.lowest),
-                "high": figures.thin(track.highest),
-            }
-        )
+        means = np.full(len(x), np.nan)
+        means[np.searchsorted(x, track.positions)] = track.mean
+        columns[f"m{index}"] = figures.thin(means)
+    source = ColumnDataSource(columns)
+    plot.varea("x", "low", "high", source=source, fill_color=figures.BAND, fill_alpha=0.3)
+    for index, track in enumerate(shown):
         line = plot.line(
-            "x", "mean", source=source, color=figures.line_colour(index), line_width=1.5,
+            "x", f"m{index}", source=source, color=figures.line_colour(index), line_width=1.5,
             line_dash=figures.DASHES[index // 2 % 4], legend_label=figures.shortened(track.subject.name),
         )  # fmt: skip
-        name = readable(track.subject.name).replace("@", " ").replace("$", " ")
-        tips = [
-            ("", name),
-            ("time", "@x{%F %T}"),
-            ("mean", "@mean{0,0.0}"),
-            ("lowest", "@low{0,0.0}"),
-            ("highest", "@high{0,0.0}"),
-        ]
+        name = figures.plain_tip(track.subject.name)
+        spans = ("all devices", "@low{0,0.0} to @high{0,0.0}")
+        tips = [("", name), ("time", "@x{%F %T}"), ("mean", f"@m{index}{{0,0.0}}"), spans]
         figures.hover(plot, [line], tips)
     if lanes:
         _add_lanes(plot, lanes)
@@ -212,7 +200,7 @@ def _add_lanes(plot: Any, lanes: dict[str, list[tuple[float, float]]]) -> None:
             fill_color=figures.BAD, fill_alpha=0.35, line_color=figures.BAD,
             hatch_pattern=("/", "\\", "x", ".")[index % 4], hatch_color=figures.BAD, hatch_alpha=0.5,
         )  # fmt: skip
-        shown = readable(name).replace("@", " ").replace("$", " ")
+        shown = figures.plain_tip(name)
         figures.hover(
             plot, [bars], [("", f"{shown} fired"), ("from", "@left{%F %T}"), ("to", "@right{%F %T}")]
         )
@@ -277,7 +265,7 @@ def _durations(steps: Sequence[StepTimes]) -> Chart:
                 legend_label=name,
             )
             tips = [
-                ("", name.replace("@", " ").replace("$", " ")),
+                ("", figures.plain_tip(name)),
                 ("time", "@x{%F %T}"),
                 ("mean", "@mean{0.000} s"),
                 ("shortest", "@low{0.000} s"),

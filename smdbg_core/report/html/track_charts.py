@@ -171,7 +171,7 @@ def heat_chart(judged: JudgedPoints, question: str) -> Chart | None:
     marked = [subject_text(track) for track in tracks if track.violated]
     extreme = "lowest" if falling else "highest"
     answer = f"{count(len(marked), 'row')} with ▲ violate the limit"
-    answer += f": {', '.join(marked[:4])}{' …' if len(marked) > 4 else ''}." if marked else "."
+    answer += f": {', '.join(marked[:4])}{', …' if len(marked) > 4 else '.'}" if marked else "."
     answer += f" Each cell shows its {extreme} value, up to the next step; empty cells were not judged."
     if bad.any():
         answer += " Hatched: NaN or infinities."
@@ -288,7 +288,7 @@ def _add_line(plot: Any, track: Track, index: int, *, time: bool, log: bool, flo
         )  # fmt: skip
     where = ("time", "@x{%F %T}") if time else ("step", "@x{0,0}")
     tips = [
-        ("", name.replace("@", " ").replace("$", " ")),
+        ("", figures.plain_tip(name)),
         where,
         ("mean", "@y{0.000e}"),
         ("lowest", "@low{0.000e}"),

@@ -42,6 +42,9 @@ class Verdict(NamedTuple):
     """`fired`, `error`, `clean` or `nothing`."""
 
     counts: list[tuple[str, int]]
+    names: list[Problem]
+    """The problems that are in the run itself, not in what another rule found."""
+
     problems: list[Problem]
     failures: list[tuple[str, str]]
 
@@ -74,7 +77,7 @@ def verdict(report: Report, anchors: dict[str, int]) -> Verdict:
         headline, tone = "Nothing could be judged", "nothing"
     labels = {"fired": "fired", "error": "failed", "clean": "clean", "not_evaluated": "not evaluated"}
     counts = [(labels[status], len(found)) for status, found in by_status.items()]
-    return Verdict(headline, tone, counts, problems, failures)
+    return Verdict(headline, tone, counts, problems[: own or None], problems, failures)
 
 
 def _second_hand(outcome: Outcome) -> bool:

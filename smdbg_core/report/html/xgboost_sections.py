@@ -375,7 +375,7 @@ def _lines(
         line = plot.line("x", "y", line_width=2, line_dash=figures.DASHES[index // 2 % 4], **options)
         if len(known) <= 60:
             plot.scatter("x", "y", size=6, marker=figures.MARKERS[index % 8], **options)
-        shown = readable(name).replace("@", " ").replace("$", " ")
+        shown = figures.plain_tip(name)
         figures.hover(plot, [line], [("", shown), ("step", "@x{0,0}"), ("value", "@y{0.0000}")])
         ends.append(f"{readable(name)} {number(known[0][1])} to {number(known[-1][1])}")
     plot.xaxis.formatter = NumeralTickFormatter(format="0,0")
