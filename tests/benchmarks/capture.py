@@ -16,14 +16,18 @@ from smdbg_core import TimelineWriter
 __all__ = ["capture_percent", "step_microseconds", "trace_figures", "write_trace"]
 
 _READ = """
-import resource, sys, time
+import sys, time
 from smdbg_core.runs.profiler import Events, open_profiler
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+def peak():
+    # Not `ru_maxrss`: a child process counts the peak of its parent as its own.
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 1024
+
+before = peak()
 started = time.perf_counter()
 events = sum(len(b.data.starts) for b in open_profiler(sys.argv[1]).reader() if isinstance(b.data, Events))
-elapsed = time.perf_counter() - started
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(events, elapsed, peak / 1024, (peak - before) / 1024)
+print(events, time.perf_counter() - started, peak(), peak() - before)
 """
 
 
