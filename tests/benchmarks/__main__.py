@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from smdbg_core import Finding, Reads, StepView, TensorRule, evaluate, open_trial
+from tests.benchmarks.capture import capture_percent, step_microseconds, trace_figures, write_trace
 from tests.benchmarks.data import write_large, write_many_small
 from tests.benchmarks.floor import floor_seconds, spans_of
 from tests.benchmarks.profiler import decode_seconds, judge_day, peer_rate, write_events
@@ -135,6 +136,22 @@ def profiled(folder: Path, peer: str | None) -> None:
             show(f"  smdebug {theirs:.1f} MB/s, times as fast", rate / theirs, "x", f"at least {target}")
 
 
+def captured(folder: Path) -> None:
+    for interval, target in ((0.5, "below 1"), (0.1, "")):
+        percent, start = capture_percent(interval)
+        show(f"smdbg capture every {interval} s, of one core", percent, "%", target)
+        show("  processor time to start", start, "s", "")
+    show("a step of a timeline", step_microseconds(), "us", "microseconds")
+    trace = folder / "trace.pt.trace.json"
+    if not trace.exists():
+        write_trace(trace)
+    for path in (trace, Path(f"{trace}.gz")):
+        events, elapsed, peak, added = trace_figures(path)
+        show(f"reading {events} events of {trace.stat().st_size / 1e6:.0f} MB{path.suffix}", elapsed, "s", "")
+        show("  peak memory", peak, "MiB", "at most 80")
+        show("  of it added by reading", added, "MiB", "")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m tests.benchmarks", description="Speed and memory, as ratios."
@@ -147,6 +164,7 @@ def main() -> None:
         for name, write in (("large", write_large), ("many_small", write_many_small)):
             if not (folder / name / "training_job_end.ts").exists():
                 write(folder / name)
+        captured(folder)
         profiled(folder, arguments.peer)
         large(folder / "large")
         many_small(folder / "many_small", arguments.peer)

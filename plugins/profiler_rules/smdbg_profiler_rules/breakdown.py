@@ -34,10 +34,13 @@ class Breakdown:
         for events in batches:
             durations = (events.ends - events.starts).tolist()
             horovod = events.source == "horovod"
-            for phase, name, duration in zip(
-                events.phases.tolist(), events.names.tolist(), durations, strict=True
-            ):
-                self._count(phase, name, duration, horovod)
+            totals: dict[tuple[str, str], int] = {}
+            keys = zip(events.phases.tolist(), events.names.tolist(), strict=True)
+            for key, duration in zip(keys, durations, strict=True):
+                totals[key] = totals.get(key, 0) + duration
+            # Events are many, kinds of events few.
+            for (phase, name), total in totals.items():
+                self._count(phase, name, total, horovod)
 
     def _count(self, phase: str, name: str, duration: int, horovod: bool) -> None:
         folded = phase.lower()

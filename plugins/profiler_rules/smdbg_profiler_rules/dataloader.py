@@ -116,6 +116,8 @@ class Dataloader(ProfilerRule):
         """Take in the events of the window; how many count."""
         counted = 0
         for events in window.events():
+            self._prefetch |= any("Prefetch" in name for name in set(events.names.tolist()))
+        for events in window.events(lambda phase: phase == _SETTINGS or phase in _COUNTED):
             rows = zip(
                 events.phases.tolist(),
                 events.names.tolist(),
@@ -126,7 +128,6 @@ class Dataloader(ProfilerRule):
             )
             buckets = self._processes.setdefault(events.node, {})
             for phase, name, start, end, args in rows:
-                self._prefetch |= "Prefetch" in name
                 if phase == _SETTINGS and args is not None:
                     pinned, workers = args.pin_memory, args.num_workers
                     self._settings |= {"pin_memory": pinned} if pinned is not None else {}
