@@ -11,7 +11,14 @@ from smdbg_core import hookspecs, open_trial
 from smdbg_core.cli.main import _COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ["README.md", "docs/actions.md", "docs/profiler.md", "docs/trials.md", "docs/writing-rules.md"]
+PAGES = [
+    "README.md",
+    "docs/actions.md",
+    "docs/profiler.md",
+    "docs/sagemaker.md",
+    "docs/trials.md",
+    "docs/writing-rules.md",
+]
 
 
 @pytest.mark.parametrize("page", PAGES)
