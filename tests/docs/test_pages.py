@@ -18,6 +18,7 @@ PAGES = [
     "docs/actions.md",
     "docs/capture.md",
     "docs/profiler.md",
+    "docs/sagemaker.md",
     "docs/trials.md",
     "docs/writing-rules.md",
 ]
