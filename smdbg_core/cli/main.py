@@ -29,7 +29,7 @@ _COMMANDS: Final = {
     "report": "Judge a run with every rule, and write a page that works offline.",
     "rules": "List the rules that are installed.",
     "run": "Judge a run with rules.",
-    "sagemaker": "Write SageMaker's request JSON.",
+    "sagemaker": "Write SageMaker's request JSON; judge a job by its name.",
     "schema": "Print the JSON Schema of a rule's parameters, or of the report.",
 }
 
