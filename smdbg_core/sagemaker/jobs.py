@@ -208,7 +208,9 @@ class _Reader:
             collections[name] = given
         image = self._map(self._document.get("AlgorithmSpecification"), "AlgorithmSpecification")
         text = str(image.get("TrainingImage") or image.get("AlgorithmName") or "").lower()
-        base = hook.get("S3OutputPath") or profiler.get("S3OutputPath")
+        base, metrics = hook.get("S3OutputPath"), profiler.get("S3OutputPath")
+        if isinstance(base, str) and isinstance(metrics, str) and base.rstrip("/") != metrics.rstrip("/"):
+            self._notices.append(f"the profiler's output is elsewhere, below {metrics}: judge it on its own")
         interval, disabled = profiler.get("ProfilingIntervalInMilliseconds"), profiler.get("DisableProfiler")
         entries = [one for member in _RULES for one in self._list(self._document.get(member), member)]
         images = [one.get("RuleEvaluatorImage") for one in entries]
@@ -218,6 +220,7 @@ class _Reader:
                 (p for one in entries if isinstance(p := one.get("S3OutputPath"), str)), None
             ),
             s3_output_path=base if isinstance(base, str) else None,
+            profiler_s3_output_path=metrics if isinstance(metrics, str) and metrics != base else None,
             local_path=hook.get("LocalPath"),
             framework=next((one for one in ALL_FRAMEWORKS if re.search(rf"\b{one}", text)), None),
             hook_parameters=self._strings(hook.get("HookParameters"), "HookParameters"),
@@ -228,9 +231,8 @@ class _Reader:
         )
 
     def _path(self, name: Any, settings: Settings) -> str | None:
-        if settings.s3_output_path is None or not isinstance(name, str):
-            return None
-        return f"{settings.s3_output_path.rstrip('/')}/{name}"
+        base = settings.s3_output_path or settings.profiler_s3_output_path
+        return f"{base.rstrip('/')}/{name}" if base is not None and isinstance(name, str) else None
 
     def _statuses(self) -> Iterator[tuple[str, str]]:
         for member in ("DebugRuleEvaluationStatuses", "ProfilerRuleEvaluationStatuses"):

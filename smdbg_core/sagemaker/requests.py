@@ -246,13 +246,15 @@ class _Writer:
             self._problems.append(f"sagemaker.profiling_interval_ms: {interval} is none of {allowed}")
         if settings.disable_profiler:
             return {"ProfilerConfig": {"DisableProfiler": True}}
-        if not (rules or interval is not None or settings.profiling_parameters):
+        asked = rules or interval is not None or settings.profiling_parameters
+        if not asked and settings.disable_profiler is None:
             return {}
         config: dict[str, Any] = {}
-        if settings.s3_output_path is None:
+        base = settings.profiler_s3_output_path or settings.s3_output_path
+        if base is not None:
+            config["S3OutputPath"] = base
+        elif asked:
             self._problems.append("a job that is profiled needs sagemaker.s3_output_path")
-        else:
-            config["S3OutputPath"] = settings.s3_output_path
         if interval is not None:
             config["ProfilingIntervalInMilliseconds"] = interval
         parameters = self._encoded_table(settings.profiling_parameters, "profiling_parameters")

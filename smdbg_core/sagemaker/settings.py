@@ -30,6 +30,9 @@ class Settings(msgspec.Struct, kw_only=True, frozen=True):
     s3_output_path: str | None = None
     """Below this the job saves tensors and metrics."""
 
+    profiler_s3_output_path: str | None = None
+    """Below this the job saves metrics, where that is another place."""
+
     rule_s3_output_path: str | None = None
     """Below this the rules write their files; the service's own choice by default."""
 

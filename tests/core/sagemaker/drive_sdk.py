@@ -10,7 +10,27 @@ import json
 import os
 import sys
 
-os.environ.setdefault("AWS_DEFAULT_REGION", "us-west-2")
+for variable, value in (
+    ("AWS_DEFAULT_REGION", "us-west-2"),
+    ("AWS_ACCESS_KEY_ID", "nobody"),
+    ("AWS_SECRET_ACCESS_KEY", "nothing"),
+):
+    os.environ.setdefault(variable, value)
+
+NEEDED = {
+    "all_zero": {"tensor_regex": ".*relu"},
+    "unchanged_tensor": {"tensor_regex": ".*relu"},
+    "tensor_variance": {"tensor_regex": ".*relu", "max_threshold": "10"},
+}
+"""Parameters without which a rule does nothing."""
+
+MEMBERS = (
+    "TrainingJobName",
+    "DebugHookConfig",
+    "DebugRuleConfigurations",
+    "ProfilerConfig",
+    "ProfilerRuleConfigurations",
+)
 
 DEBUGGER = [
     "all_zero",
@@ -97,6 +117,49 @@ def debugger_request(rule, job="job-1"):
     }
 
 
+def estimator_request(rules):
+    """What SDK 2 would send to create a training job; nothing is sent."""
+    import boto3
+    from sagemaker.estimator import Estimator
+    from sagemaker.session import Session
+
+    class Client:
+        def create_training_job(self, **request):
+            self.request = request
+
+    client = Client()
+    session = Session(
+        boto_session=boto3.Session(region_name="us-west-2"), default_bucket="bkt", sagemaker_client=client
+    )
+    role = "arn:aws:iam::111122223333:role/training"
+    where = {"instance_count": 1, "instance_type": "ml.m5.xlarge", "output_path": "s3://bkt/out"}
+    Estimator("image", role=role, sagemaker_session=session, rules=rules, **where).fit(
+        job_name="job-1", wait=False
+    )
+    request = {name: client.request[name] for name in MEMBERS if name in client.request}
+    collections = request.get("DebugHookConfig", {}).get("CollectionConfigurations", [])
+    collections.sort(key=lambda one: one["CollectionName"])  # they come out of a set
+    return request
+
+
+def core_shapes(rules):
+    """What users of sagemaker-core give to TrainingJob.create."""
+    import re
+
+    from sagemaker.core.shapes import DebugRuleConfiguration, ProfilerRuleConfiguration
+
+    shapes = []
+    for rule in rules:
+        debug = hasattr(rule, "prepare_actions")
+        if debug:
+            rule.prepare_actions("job-1")
+        entry = rule.to_debugger_rule_config_dict() if debug else rule.to_profiler_rule_config_dict()
+        snake = {re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key).lower(): value for key, value in entry.items()}
+        shape = (DebugRuleConfiguration if debug else ProfilerRuleConfiguration)(**snake)
+        shapes.append(shape.model_dump(exclude_unset=True))
+    return shapes
+
+
 def attempt(call):
     try:
         return call()
@@ -154,6 +217,28 @@ def main(source, which, path):
             )
     for name in COLLECTIONS:
         cases[f"collection {name}"] = attempt(lambda: configs.get_collection(name))
+    build = estimator_request if which == "sdk2" else core_shapes
+    actions = lambda: ACTIONS["ActionList(all)"](configs)
+    jobs = {
+        name: lambda name=name: [
+            Rule.sagemaker(
+                getattr(configs, name)(),
+                rule_parameters=dict(NEEDED.get(name, {})),
+                other_trials_s3_input_paths=["s3://b/t0", "s3://b/t1"]
+                if name == "similar_across_runs"
+                else None,
+                actions=actions(),
+            )
+        ]
+        for name in DEBUGGER
+    }
+    jobs |= {name: lambda name=name: [ProfilerRule.sagemaker(getattr(profiler, name)())] for name in PROFILER}
+    jobs["several"] = lambda: [
+        Rule.sagemaker(configs.create_xgboost_report()),
+        ProfilerRule.sagemaker(configs.ProfilerReport()),
+        Rule.sagemaker(configs.tree_depth(), actions=actions()),
+    ]
+    out[f"jobs of {which}"] = {name: attempt(lambda: build(make())) for name, make in jobs.items()}
     with open(path, "w") as file:  # SDKs print to the standard output
         json.dump(out, file, indent=1)
         file.write("\n")

@@ -114,6 +114,14 @@ def test_a_response() -> None:
     assert rules["report"].parameters["CPUBottleneck_threshold"] == 90
 
 
+def test_metrics_that_are_elsewhere() -> None:
+    job = read_job(describe(ProfilerConfig={"S3OutputPath": "s3://other"}), REGISTRY)
+    assert job.settings.profiler_s3_output_path == "s3://other"
+    assert job.notices == ["the profiler's output is elsewhere, below s3://other: judge it on its own"]
+    job = read_job(describe(DebugHookConfig=None), REGISTRY)
+    assert (job.path, job.notices) == ("s3://bucket/out/job-1", [])
+
+
 def test_actions_of_a_job_that_has_ended_are_left_out() -> None:
     for status in ("Completed", "Failed", "Stopped"):
         job = read_job(describe(TrainingJobStatus=status), REGISTRY)

@@ -17,7 +17,7 @@ from smdbg_core.errors import ConfigError
 from smdbg_core.sagemaker.jobs import read_job
 from smdbg_core.sagemaker.requests import write_request
 from smdbg_core.sagemaker.settings import Settings
-from tests.core.sagemaker.test_rule_configs import CASES
+from tests.core.sagemaker.test_rule_configs import CASES, ORIGINAL
 
 REGISTRY = Registry()
 SETTINGS = Settings(region="us-west-2", s3_output_path="s3://bucket/out")
@@ -225,6 +225,21 @@ def test_collections_that_two_rules_want() -> None:
     assert settled["DebugHookConfig"]["CollectionConfigurations"][0]["CollectionParameters"] == {
         "save_interval": "2"
     }
+
+
+@pytest.mark.parametrize("name", ORIGINAL["jobs of sdk2"])
+def test_what_the_sdk_sends_is_read_and_written_again(name: str) -> None:
+    sent = copy.deepcopy(ORIGINAL["jobs of sdk2"][name])
+    job = read_job(sent, REGISTRY)
+    assert job.notices == []
+    written = write_request(job.rules, job.settings, registry=REGISTRY, job_name=job.name).members
+    # Left out here: the empty list, and the unset value that the SDK turns into text.
+    if not sent["DebugHookConfig"]["CollectionConfigurations"]:
+        del sent["DebugHookConfig"]["CollectionConfigurations"]
+        sent |= {} if "DebugRuleConfigurations" in sent else {"DebugHookConfig": None}
+    for rule in sent.get("ProfilerRuleConfigurations", ()):
+        rule["RuleParameters"] = {k: v for k, v in rule["RuleParameters"].items() if v != "None"}
+    assert written == {member: value for member, value in sent.items() if value is not None}
 
 
 def values_of(parameter: Any) -> st.SearchStrategy[Any]:
