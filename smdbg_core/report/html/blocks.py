@@ -10,6 +10,7 @@ from typing import NamedTuple
 __all__ = [
     "Chart",
     "Link",
+    "Links",
     "Section",
     "Table",
     "Text",
@@ -52,7 +53,18 @@ class Table(NamedTuple):
     folded: bool = False
     """Whether it is shown only when asked for."""
 
+    stacked: bool = False
+    """Whether each row becomes a list on a narrow screen: for rows with sentences in them."""
+
     kind: str = "table"
+
+
+class Links(NamedTuple):
+    """A text, and places of the page that it leads to."""
+
+    text: str
+    links: Sequence[Link]
+    kind: str = "links"
 
 
 class Chart(NamedTuple):
@@ -76,7 +88,7 @@ class Section(NamedTuple):
     """Its anchor."""
 
     title: str
-    blocks: Sequence[Text | Table | Chart]
+    blocks: Sequence[Text | Table | Links | Chart]
     lead: str = ""
     level: int = 2
 

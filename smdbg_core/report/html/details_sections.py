@@ -6,7 +6,7 @@ that measures the same gets it; `docs/reports.md` lists the keys.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -15,6 +15,7 @@ from smdbg_core.outcomes import Outcome, Report
 from smdbg_core.report.html import figure as figures
 from smdbg_core.report.html.blocks import (
     Chart,
+    Link,
     Section,
     Table,
     Text,
@@ -22,12 +23,11 @@ from smdbg_core.report.html.blocks import (
     duration,
     number,
     readable,
-    sentence,
 )
 from smdbg_core.report.html.distribution_charts import BOX, histogram_chart, share_chart, spread_chart
 from smdbg_core.report.html.track_charts import natural
 
-__all__ = ["DETAILS_SECTIONS", "details_sections", "rules_section"]
+__all__ = ["DETAILS_SECTIONS", "details_sections"]
 
 Block: TypeAlias = Text | Table | Chart
 Details: TypeAlias = Mapping[str, Any]
@@ -52,54 +52,24 @@ _SHARES = (
 )
 
 
-def details_sections(report: Report) -> Iterator[Section]:
-    """One section for each kind of measurement; those that nothing was measured for say so."""
+def details_sections(report: Report) -> tuple[dict[str, Section], dict[str, list[Link]]]:
+    """One section for each kind of measurement; those that nothing was measured for say so.
+
+    Returns:
+        The sections by anchor, and for each rule instance the links to those that show what it measured.
+    """
+    titles = dict(DETAILS_SECTIONS)
+    homes: dict[str, list[Link]] = {}
     found: dict[str, list[Block]] = {key: [] for key, _ in DETAILS_SECTIONS}
     for outcome in report.outcomes:
         details = outcome.measurements.details if outcome.measurements is not None else {}
         for key, make in _MAKERS.items():
-            found[key] += make(details, outcome)
-    for key, title in DETAILS_SECTIONS:
-        blocks = found[key] or [Text("Absent: nothing that was judged measured this.", "note")]
-        yield Section(key, title, blocks)
-
-
-def rules_section(report: Report) -> Section | None:
-    """All profiler rules: what each looks for, what to do, how often it triggered, over how much."""
-    rows = []
-    measured = [one for one in report.outcomes if one.measurements is not None]
-    for outcome in sorted(measured, key=lambda one: -_triggered(one)):
-        numbers = outcome.measurements
-        if numbers is None:
-            continue
-        summary, _, remedy = report.documentation.get(outcome.name, ("", "", ""))
-        given = "; ".join(f"{name}: {number(value)}" for name, value in numbers.parameters.items())
-        judged = outcome.status in ("fired", "clean")
-        rows.append(
-            [
-                readable(outcome.name),
-                readable(summary) or "–",
-                sentence(remedy) or "–",
-                number(numbers.triggered) if judged else outcome.status.replace("_", " "),
-                number(numbers.datapoints),
-                readable(given) or "–",
-            ]
-        )
-    if not rows:
-        return None
-    head = ("Rule", "Description", "Recommendation", "Times triggered", "Data points", "Parameters")
-    first = (
-        f"{rows[0][0]} triggered most often."
-        if rows[0][3] not in ("0", "not evaluated")
-        else "No rule triggered."
-    )
-    return Section(
-        "rules-table", "Profiler rules", [Table(first, head, rows, (False, False, False, True, True, False))]
-    )
-
-
-def _triggered(outcome: Outcome) -> int:
-    return outcome.measurements.triggered if outcome.measurements is not None else 0
+            blocks = make(details, outcome)
+            found[key] += blocks
+            if blocks:
+                homes.setdefault(outcome.name, []).append(Link(titles[key], key))
+    absent = Text("Absent: nothing that was judged measured this.", "note")
+    return {key: Section(key, title, found[key] or [absent]) for key, title in DETAILS_SECTIONS}, homes
 
 
 def _job(details: Details, outcome: Outcome) -> list[Block]:

@@ -14,8 +14,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from smdbg_core.outcomes import Outcome, Report
-from smdbg_core.report.html.blocks import Section, Table, Text, count, number, readable, sentence
-from smdbg_core.report.html.details_sections import details_sections, rules_section
+from smdbg_core.report.html.blocks import Link, Section, Table, Text, count, number, readable, sentence
+from smdbg_core.report.html.details_sections import details_sections
+from smdbg_core.report.html.rules_table import rules_section
 from smdbg_core.report.html.system_sections import device_section, step_section, timeline_section
 from smdbg_core.report.html.tensor_sections import damage_section, heat_sections, loss_section, rule_evidence
 from smdbg_core.report.html.verdict import coverage_tables, judge_text, verdict
@@ -100,25 +101,33 @@ def _facts(report: Report) -> Iterator[str]:
 
 def _sections(report: Report, anchors: dict[str, int]) -> Iterator[Section]:
     """The evidence, in the order of the page."""
+    profiled = "profiler" in report.run.has
+    made, homes = details_sections(report) if profiled else ({}, {})
+    steps = step_section(report)
+    if steps is not None:
+        # Raw data say more of steps than the figures of a rule; its section takes their place.
+        homes = {
+            name: [Link(steps.title, steps.key) if link.target == "outliers" else link for link in links]
+            for name, links in homes.items()
+        }
     fired = sorted(report.fired, key=lambda one: anchors[one.name])
     if fired:
         yield Section("evidence", "Evidence of what fired", [], "One part for each rule that fired.")
         for outcome in fired:
-            yield rule_evidence(report, outcome, anchors[outcome.name])
+            yield rule_evidence(report, outcome, anchors[outcome.name], homes.get(outcome.name, ()))
     if "trial" in report.run.has:
         yield from heat_sections(report)
         losses = loss_section(report)
         # A boosting run has a section of its own for them.
         if losses is not None and "LossData" not in boosting_documents(report):
             yield losses
-    if "profiler" in report.run.has:
-        made = {section.key: section for section in details_sections(report)}
+    if profiled:
         for section in (
             made["job"],
             made["usage"],
             timeline_section(report) or _absent("timelines", "Utilisation over time"),
             device_section(report) or _absent("devices", "Devices over time"),
-            step_section(report) or made["outliers"],
+            steps or made["outliers"],
             *(made[key] for key in ("phases", "loading", "balance", "spread", "bottlenecks")),
             rules_section(report),
         ):

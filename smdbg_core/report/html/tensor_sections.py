@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from smdbg_core.evidence import Evidence
 from smdbg_core.findings import Finding
 from smdbg_core.outcomes import Outcome, Report
-from smdbg_core.report.html.blocks import Chart, Link, Section, Table, Text, count, number, readable
+from smdbg_core.report.html.blocks import (
+    Chart,
+    Link,
+    Links,
+    Section,
+    Table,
+    Text,
+    count,
+    number,
+    readable,
+    sentence,
+)
 from smdbg_core.report.html.track_charts import (
     constant_value,
     episode_text,
@@ -15,6 +26,7 @@ from smdbg_core.report.html.track_charts import (
     judged_chart,
     lines_chart,
 )
+from smdbg_core.report.service import SERVICE
 
 __all__ = ["damage_section", "heat_sections", "loss_section", "rule_evidence"]
 
@@ -33,9 +45,16 @@ _QUESTIONS = {
 }
 
 
-def rule_evidence(report: Report, outcome: Outcome, number_: int) -> Section:
-    """What a fired rule saw: the statistic against its limit, and the findings."""
-    blocks: list[Text | Table | Chart] = []
+def rule_evidence(report: Report, outcome: Outcome, number_: int, homes: Sequence[Link] = ()) -> Section:
+    """What a fired rule saw: the statistic against its limit, and the findings.
+
+    Args:
+        report: The report.
+        outcome: Of the rule.
+        number_: Its number on the page.
+        homes: Sections that show what the rule measured.
+    """
+    blocks: list[Text | Table | Links | Chart] = []
     evidence: Evidence | None = report.evidence
     judged = evidence.judged.get(outcome.name, []) if evidence is not None else []
     fired = {one.statistic for one in outcome.findings}
@@ -44,13 +63,14 @@ def rule_evidence(report: Report, outcome: Outcome, number_: int) -> Section:
     if len(judged) > _CHARTS:
         names = ", ".join(readable(one.statistic) for one in judged[_CHARTS:])
         blocks.append(Text(f"Not drawn: {names}.", "note"))
-    if outcome.findings:
-        blocks.append(_findings(outcome))
+    if outcome.plugin == SERVICE:
+        said = sentence("; ".join(one.message for one in outcome.findings))
+        blocks.append(Text(f"{said}, over {count(outcome.coverage.points, 'data point')}."))
     else:
-        blocks.append(
-            Text("No single findings are known; the figures below are all that was written.", "note")
-        )
-    if evidence is None:
+        blocks.append(_findings(outcome))
+    if homes:
+        blocks.append(Links("What it measured:", homes))
+    if evidence is None and outcome.plugin != SERVICE:
         blocks.append(Text("Points were not recorded; there is no chart.", "note"))
     lead = f"{outcome.severity}; {count(len(outcome.findings) + outcome.findings_truncated, 'finding')}"
     return Section(f"evidence-{number_}", readable(outcome.name), blocks, lead, level=3)
@@ -62,7 +82,9 @@ def _findings(outcome: Outcome) -> Table:
     shown = f"the first {len(rows)} of {total:,}" if total > len(rows) else f"all {total}"
     caption = f"Findings of {readable(outcome.name)}: {shown}"
     head = ("Subject", "Where", "Points", "First value", "Worst value", "Limit", "Message")
-    return Table(caption, head, rows, (False, False, True, True, True, True, False), folded=len(rows) > 6)
+    return Table(
+        caption, head, rows, (False, False, True, True, True, True, False), folded=len(rows) > 6, stacked=True
+    )
 
 
 def _row(one: Finding) -> list[str | Link]:

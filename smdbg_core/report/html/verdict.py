@@ -216,7 +216,8 @@ def coverage_tables(report: Report, anchors: dict[str, int]) -> Iterator[Table]:
             missing.append([link, outcome.status.replace("_", " "), readable(outcome.reason or "–")])
     if judged:
         head = ("Rule", "Verdict", "Judged", "Points", "Nearest clean point to its limit", "Left out")
-        yield Table("Judged", head, judged, (False, False, False, True, False, False))
+        right = (False, False, False, True, False, False)
+        yield Table("Judged", head, judged, right, stacked=True)
     if missing:
         yield Table(
             f"Not judged: {count(len(missing), 'rule')}",
