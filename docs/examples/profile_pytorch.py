@@ -36,12 +36,16 @@ def main() -> None:
     """Train under the profiler for some steps."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--slow-loader", action="store_true", help="Loading a point takes 2 ms.")
+    parser.add_argument("--slow-loader", action="store_true", help="Loading a point takes 10 ms.")
     parser.add_argument("--output", default=os.environ.get("SMDBG_PROFILER_OUTPUT", "profiler-output"))
     asked = parser.parse_args()
-    model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 10))
+    torch.set_num_threads(1)
+    wide = 2048
+    model = nn.Sequential(
+        nn.Linear(64, wide), nn.ReLU(), nn.Linear(wide, wide), nn.ReLU(), nn.Linear(wide, 10)
+    )
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    loader = DataLoader(Points(0.002 if asked.slow_loader else 0.0), batch_size=32, num_workers=2)
+    loader = DataLoader(Points(0.01 if asked.slow_loader else 0.0), batch_size=32, num_workers=2)
     with profile(
         activities=[ProfilerActivity.CPU],
         schedule=schedule(wait=1, warmup=1, active=asked.steps, repeat=1),
