@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from smdbg_core.capture.capture import Capture
-from smdbg_core.capture.command import run_command
+from smdbg_core.capture.command import Command
 
-__all__ = ["Capture", "run_command"]
+__all__ = ["Capture", "Command"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from smdbg_core.capture import Capture, run_command
+from smdbg_core.capture import Capture, Command
 
 __all__ = ["command"]
 
@@ -42,8 +42,9 @@ def command(output: Path, interval: float, node: str, arguments: tuple[str, ...]
         output, interval, node=node, on_problem=lambda text: click.echo(f"smdbg: {text}", err=True)
     )
     environment = {**os.environ, "SMDBG_PROFILER_OUTPUT": os.path.abspath(output)}
-    with capture:
-        status, problem = run_command(arguments, environment)
+    # Signals are the command's until the end marker is written.
+    with Command(arguments, environment) as running, capture:
+        status, problem = running.run()
     if problem is not None:
         click.echo(f"smdbg: {problem}", err=True)
     return status

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import pty
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from smdbg_core import open_run
-from smdbg_core.capture import run_command
+from smdbg_core.capture import Command
 
 CAPTURE = [str(Path(sys.executable).with_name("smdbg")), "capture", "--interval", "0.1"]
 
@@ -100,12 +102,44 @@ def test_a_crash_leaves_readable_files_and_no_marker(tmp_path: Path) -> None:
 
 
 def test_what_cannot_run_has_the_status_of_shells(tmp_path: Path) -> None:
-    assert run_command(["/no/such/command"], os.environ) == (127, "/no/such/command: command not found")
-    status, problem = run_command([str(tmp_path)], os.environ)
-    assert (status, problem) == (126, f"{tmp_path}: Permission denied")
+    with Command(["/no/such/command"], os.environ) as command:
+        assert command.run() == (127, "/no/such/command: command not found")
+    with Command([str(tmp_path)], os.environ) as command:
+        assert command.run() == (126, f"{tmp_path}: Permission denied")
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+def test_signals_around_the_command_do_no_harm() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with Command(["sleep", "30"], os.environ) as command:
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert command.run() == (128 + signal.SIGTERM, None)
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_a_key_on_the_terminal_interrupts_once(tmp_path: Path) -> None:
+    script = (
+        "import signal, time\nnumber = 0\n"
+        "def count(*a):\n    global number\n    number += 1\n"
+        "signal.signal(signal.SIGINT, count)\nprint('ready', flush=True)\n"
+        "end = time.time() + 1.5\nwhile time.time() < end: time.sleep(0.1)\n"
+        "print('signals', number, flush=True)"
+    )
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execv(CAPTURE[0], [*CAPTURE, "--output", str(tmp_path), "--", sys.executable, "-c", script])
+    seen = b""
+    with suppress(OSError):  # the terminal's end
+        while chunk := os.read(terminal, 1000):
+            seen += chunk
+            if seen.endswith(b"ready\r\n"):
+                os.write(terminal, b"\x03")
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert b"signals 1\r\n" in seen
+    assert ended(tmp_path)
+
+
 def test_a_folder_that_cannot_be_written_is_told_once(tmp_path: Path) -> None:
     blocked = tmp_path / "blocked"
     blocked.write_text("a file where the folder would be")
