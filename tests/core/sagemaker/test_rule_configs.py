@@ -190,6 +190,17 @@ def test_positional_in_declared_order_and_kept_as_given() -> None:
         rule_configs.OverallSystemUsage(1, 2)
 
 
+def test_validation_without_assertions() -> None:
+    code = (
+        "from smdbg_core.sagemaker import rule_configs as c\n"
+        "for call in (lambda: c.CPUBottleneck(threshold=900), lambda: c.CPUBottleneck(patience=-1),\n"
+        "             lambda: c.SMS('5'), lambda: c.ProfilerReport(x=1)):\n"
+        "    try:\n        call()\n    except AssertionError:\n        print('refused')\n"
+    )
+    done = subprocess.run([sys.executable, "-O", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "refused\n" * 4
+
+
 @pytest.mark.parametrize("given", [True, False])
 def test_telemetry_is_sent_only_when_given(given: bool) -> None:
     made = rule_configs.ProfilerReport(opt_out_telemetry=given)
