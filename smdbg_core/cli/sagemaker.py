@@ -12,10 +12,11 @@ import click
 from smdbg_core.cli.run import exit_status
 from smdbg_core.cli.table import render_table
 from smdbg_core.discovery.registry import Registry
+from smdbg_core.engine.config import load_config
 from smdbg_core.errors import ConfigError
 from smdbg_core.report.console import plain
 from smdbg_core.report.document import report_document
-from smdbg_core.sagemaker.jobs import load_plan, read_job
+from smdbg_core.sagemaker.jobs import load_job, read_job
 from smdbg_core.sagemaker.requests import write_request
 from smdbg_core.sagemaker.settings import Settings
 
@@ -105,16 +106,19 @@ def export(config: str, job_name: str | None, output: Path | None) -> int:
 
     What SageMaker does not have stays out, and is said on the standard error.
     """
-    plan, job = load_plan(config)
-    settings = job.settings if job is not None else Settings.read(plan.sagemaker, plan.source)
-    rules = plan.rule_configs()
+    if config.lower().endswith(".json"):
+        job = load_job(config)
+        name, rules, settings, notices = job.name, list(job.rules), job.settings, job.notices
+        registry = Registry()
+    else:
+        plan = load_config(config)
+        name, rules, notices = plan.job_name, plan.rule_configs(), []
+        settings, registry = Settings.read(plan.sagemaker, plan.source), Registry(plan.policy)
     if not rules and not settings.collections:
         message = f"{config}: no rules and no collections to write"
         raise ConfigError(message)
-    request = write_request(
-        rules, settings, registry=Registry(plan.policy), job_name=job_name or plan.job_name
-    )
-    for notice in (*(job.notices if job is not None else ()), *request.notices):
+    request = write_request(rules, settings, registry=registry, job_name=job_name or name)
+    for notice in (*notices, *request.notices):
         click.echo(f"warning: {notice}", err=True)
     text = json.dumps(request.members, indent=1, ensure_ascii=False) + "\n"
     if output is None:

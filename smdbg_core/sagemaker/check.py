@@ -98,11 +98,7 @@ def check_plan(
         actions = ActionRoster(registry, (), [action for one in configs for action in one.actions])
         roster = Roster(registry, configs or None, problems=actions.problems)
     entries = [entry for entry in roster.entries if entry.named or not configs]
-    given = {
-        config.name or registry.resolve(config.rule).spec.name: config
-        for config in configs
-        if not config.file
-    }
+    given = {_name(config, registry): config for config in configs}
     problems: list[str] = []
     try:
         collections, notices = _collections(entries, given, settings, with_rules=job is None)
@@ -132,6 +128,15 @@ def check_plan(
         )
     shown = [*(job.notices if job is not None else ()), *roster.warnings, *notices]
     return Check(rules=checks, collections=collections, problems=problems, notices=shown)
+
+
+def _name(config: RuleConfig, registry: Registry) -> str:
+    """Name of the instance that a configuration makes."""
+    if config.name is not None:
+        return config.name
+    if config.file is not None:
+        return config.file.rpartition(":")[2]
+    return registry.resolve(config.rule).spec.name
 
 
 def _collections(

@@ -47,11 +47,15 @@ class Job(msgspec.Struct, kw_only=True):
     statuses: dict[str, str] = {}
     """What the service made of each rule, by the rule's name."""
 
+    ended: bool = False
+    """Whether the job is known to have ended."""
+
     notices: list[str] = []
 
     def config(self, source: str = "") -> Config:
-        """The same as a configuration."""
-        return Config(path=self.path, job_name=self.name, configured=self.rules, source=source)
+        """The same as a configuration to judge by; of a job that has ended, without actions."""
+        rules = tuple(rule._replace(actions=()) for rule in self.rules) if self.ended else self.rules
+        return Config(path=self.path, job_name=self.name, configured=rules, source=source)
 
 
 def load_plan(path: str | None) -> tuple[Config, Job | None]:
@@ -66,6 +70,8 @@ def load_plan(path: str | None) -> tuple[Config, Job | None]:
     if path is None or not path.lower().endswith(".json"):
         return load_config(path), None
     job = load_job(path)
+    if job.ended and any(rule.actions for rule in job.rules):
+        job.notices.append("the job has ended: its actions are left out")
     return job.config(path), job
 
 
@@ -112,7 +118,6 @@ class _Reader:
         self._problems: list[str] = []
         self._notices: list[str] = []
         self._known_actions: dict[tuple[str, str | None], ActionConfig] = {}
-        self._ended = document.get("TrainingJobStatus") in _ENDED
 
     def job(self) -> Job:
         name = self._document.get("TrainingJobName")
@@ -123,8 +128,6 @@ class _Reader:
             if (rule := self._rule(entry, f"{member}[{number}]")) is not None
         )
         settings = self._settings()
-        if self._known_actions and self._ended:
-            self._notices.append("the job has ended: its actions are left out")
         if self._problems:
             raise ConfigError("\n".join(self._problems))
         return Job(
@@ -133,6 +136,7 @@ class _Reader:
             rules=rules,
             settings=settings,
             statuses=dict(self._statuses()),
+            ended=self._document.get("TrainingJobStatus") in _ENDED,
             notices=self._notices,
         )
 
@@ -165,7 +169,7 @@ class _Reader:
             if key not in _FROM_SERVICE and not _is_unset(parameter, value):
                 # `other_trial_0` is one item, whatever is in it; other lists are cut at commas.
                 parameters[key] = [value] if _is_one_item(parameter, key) else value
-        return RuleConfig(invoked, name, parameters, () if self._ended else tuple(actions))
+        return RuleConfig(invoked, name, parameters, tuple(actions))
 
     def _actions(self, text: str | None) -> Iterator[ActionConfig]:
         if text is None or is_nothing(text):

@@ -87,6 +87,43 @@ ACTIONS = {
     "SMS": lambda o: o.SMS("+15550100"),
 }
 
+MISTAKES = {
+    "CPUBottleneck(threshold=200)": lambda o: o.CPUBottleneck(threshold=200),
+    "CPUBottleneck(threshold=-1)": lambda o: o.CPUBottleneck(threshold=-1),
+    "CPUBottleneck(threshold='30')": lambda o: o.CPUBottleneck(threshold="30"),
+    "CPUBottleneck(threshold=None)": lambda o: o.CPUBottleneck(threshold=None),
+    "CPUBottleneck(patience=0)": lambda o: o.CPUBottleneck(patience=0),
+    "CPUBottleneck(patience='5')": lambda o: o.CPUBottleneck(patience="5"),
+    "CPUBottleneck(patience=0.5)": lambda o: o.CPUBottleneck(patience=0.5),
+    "CPUBottleneck(patience=True)": lambda o: o.CPUBottleneck(patience=True),
+    "CPUBottleneck(unknown=1)": lambda o: o.CPUBottleneck(unknown=1),
+    "OverallSystemUsage(1, 2)": lambda o: o.OverallSystemUsage(1, 2),
+    "StepOutlier(mode=3)": lambda o: o.StepOutlier(mode=3),
+    "StepOutlier(mode='SLEEP')": lambda o: o.StepOutlier(mode="SLEEP"),
+    "MaxInitializationTime(threshold=0)": lambda o: o.MaxInitializationTime(threshold=0),
+    "ProfilerReport(CPUBottleneckthreshold=30)": lambda o: o.ProfilerReport(CPUBottleneckthreshold=30),
+    "ProfilerReport(BadRule_threshold=30)": lambda o: o.ProfilerReport(BadRule_threshold=30),
+    "ProfilerReport(CPUBottleneck_bad=30)": lambda o: o.ProfilerReport(CPUBottleneck_bad=30),
+    "ProfilerReport(CPUBottleneck_threshold=200)": lambda o: o.ProfilerReport(CPUBottleneck_threshold=200),
+    "ProfilerReport(CPUBottleneck_threshold='30')": lambda o: o.ProfilerReport(CPUBottleneck_threshold="30"),
+    "ProfilerReport(30)": lambda o: o.ProfilerReport(30),
+    "ProfilerReport(two spellings)": lambda o: o.ProfilerReport(StepOutlier_stddev=4, stepoutlier_stddev=6),
+    "StopTraining('a_b')": lambda o: o.StopTraining("a_b"),
+    "StopTraining('')": lambda o: o.StopTraining(""),
+    "StopTraining(5)": lambda o: o.StopTraining(5),
+    "StopTraining(70 characters)": lambda o: o.StopTraining("a" * 70),
+    "Email()": lambda o: o.Email(),
+    "Email('nobody')": lambda o: o.Email("nobody"),
+    "Email(None)": lambda o: o.Email(None),
+    "Email(line break)": lambda o: o.Email("abc@example.com\n"),
+    "SMS()": lambda o: o.SMS(),
+    "SMS('5550100')": lambda o: o.SMS("5550100"),
+    "SMS('+0')": lambda o: o.SMS("+0"),
+    "ActionList('stop')": lambda o: o.ActionList("stop"),
+    "ActionList(list)": lambda o: o.ActionList([o.StopTraining()]),
+}
+"""Calls that make no sense."""
+
 COLLECTIONS = (
     "weights",
     "gradients",
@@ -167,6 +204,17 @@ def attempt(call):
         return {"error": type(error).__name__}
 
 
+def mistake(call):
+    """Names of the exception and its bases, as far as Python has them; empty if the call is taken."""
+    try:
+        call()
+    except Exception as error:
+        return [
+            one.__name__ for one in type(error).__mro__ if one.__module__ == "builtins" and one is not object
+        ]
+    return []
+
+
 def main(source, which, path):
     if source == "ours":
         from smdbg_core.sagemaker import rule_configs
@@ -217,6 +265,7 @@ def main(source, which, path):
             )
     for name in COLLECTIONS:
         cases[f"collection {name}"] = attempt(lambda: configs.get_collection(name))
+    out["mistakes"] = {name: mistake(lambda: call(configs)) for name, call in MISTAKES.items()}
     build = estimator_request if which == "sdk2" else core_shapes
     actions = lambda: ACTIONS["ActionList(all)"](configs)
     jobs = {

@@ -10,6 +10,7 @@ from smdbg_core.engine.config import load_config
 from smdbg_core.sagemaker.check import Check, check_plan
 from smdbg_core.sagemaker.jobs import read_job
 from tests.core.sagemaker.test_jobs import describe
+from tests.distributions import RULE
 
 CONFIG = """
 [sagemaker]
@@ -111,6 +112,15 @@ def test_without_rules_every_rule_is_checked(tmp_path: Path) -> None:
     found = check(tmp_path, "[sagemaker]\n")
     assert len(found.rules) >= 33
     assert "needs a parameter" in next(rule.why for rule in found.rules if rule.name == "AllZero")
+
+
+def test_a_rule_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        RULE.format(name="Mine").replace("    def reads", "    limit: float = 3.0\n    def reads", 1)
+    )
+    found = check(tmp_path, '[[rules]]\nfile = "mine.py:Mine"\nlimit = 4\n')
+    values = {value.name: (value.value, value.source) for value in found.rules[0].parameters}
+    assert values["limit"] == (4.0, str(tmp_path / "smdbg.toml"))
 
 
 def test_documents_are_strict_json(tmp_path: Path) -> None:
