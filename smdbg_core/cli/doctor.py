@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import textwrap
+
 import click
 import msgspec
 
@@ -9,6 +12,7 @@ from smdbg_core.cli.main import FAILURE
 from smdbg_core.discovery.registry import Registry
 from smdbg_core.engine.config import load_config
 from smdbg_core.engine.doctor import Check, examine
+from smdbg_core.report.console import plain
 
 __all__ = ["command"]
 
@@ -37,6 +41,19 @@ def command(path: str, output_format: str, config: str | None) -> int:
 
 
 def _print(check: Check, wide: int) -> None:
-    click.echo(f"{check.status}  {check.subject:<{wide}}  {check.message}")
+    indent = " " * (wide + 8)
+    width = max(60, shutil.get_terminal_size((110, 24)).columns)
+    head = f"{check.status}  {check.subject:<{wide}}  "
+    lines = textwrap.wrap(
+        plain(head + check.message), width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
     if check.fix is not None:
-        click.echo(f"{'':<{wide + 8}}fix: {check.fix}")
+        lines += textwrap.wrap(
+            plain(f"fix: {check.fix}"),
+            width,
+            initial_indent=indent,
+            subsequent_indent=indent + "     ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    click.echo("\n".join(lines))
