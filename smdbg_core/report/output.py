@@ -30,14 +30,14 @@ def write_report(folder: Path, report: Report) -> str | None:
         Artifact(path="report.json", content=render_json(report).encode()),
         Artifact(path="report.xml", content=render_junit(report).encode(errors="replace")),
     ]
+    write_artifacts(folder, made)
     missing = missing_extra()
     if missing is None:
         from smdbg_core.report.html.page import render_html
 
         page = render_html(report).encode()
         paths = dict.fromkeys(["report.html", *_beside(report)])
-        made += [Artifact(path=path, content=page, media_type="text/html") for path in paths]
-    write_artifacts(folder, made)
+        write_artifacts(folder, [Artifact(path=path, content=page, media_type="text/html") for path in paths])
     return missing
 
 

@@ -118,7 +118,8 @@ def _outcome(rule: str, found: _RuleFile) -> Outcome:
         if colon:
             parameters[name.strip()] = value.strip()
     judged = found.Datapoints > 0 or found.RuleTriggered > 0 or bool(found.Details)
-    times = f"triggered {found.RuleTriggered:,} times, with {found.Violations:,} violations"
+    times = f"triggered {found.RuleTriggered:,} time{'s' * (found.RuleTriggered != 1)}"
+    times += f", with {found.Violations:,} violation{'s' * (found.Violations != 1)}"
     fired = found.RuleTriggered > 0
     return Outcome(
         findings=[Finding(subject=rule, count=found.RuleTriggered, message=times)] if fired else [],

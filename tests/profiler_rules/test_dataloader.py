@@ -84,7 +84,7 @@ def waiting(loading: float, training: float, number: int = 12, *, beside: bool =
 
 
 def test_fires_when_training_waits_for_data(judge: Judge) -> None:
-    outcome = judge(Dataloader(), waiting(0.6, 0.4))
+    outcome = judge(Dataloader(max_waiting=50), waiting(0.6, 0.4))
     (finding,) = outcome.findings
     assert (finding.subject, finding.worker, finding.limit) == ("waiting for data", "algo-1-27", 50)
     assert finding.value == pytest.approx(60, abs=0.1)
@@ -92,8 +92,13 @@ def test_fires_when_training_waits_for_data(judge: Judge) -> None:
 
 
 def test_waiting_for_half_of_the_time_is_clean(judge: Judge) -> None:
-    assert judge(Dataloader(), waiting(0.5, 0.5)).status == "clean"
+    assert judge(Dataloader(max_waiting=50), waiting(0.5, 0.5)).status == "clean"
     assert judge(Dataloader(max_waiting=49), waiting(0.5, 0.5)).status == "fired"
+
+
+def test_waiting_is_not_judged_unless_it_is_asked_for(judge: Judge) -> None:
+    assert judge(Dataloader(), waiting(0.6, 0.4)).status == "not_evaluated"
+    assert Dataloader.presets["recommended"] == {"max_waiting": 50}
 
 
 def test_loading_beside_the_steps_is_no_waiting(judge: Judge) -> None:
@@ -101,7 +106,7 @@ def test_loading_beside_the_steps_is_no_waiting(judge: Judge) -> None:
 
 
 def test_waiting_needs_ten_steps(judge: Judge) -> None:
-    outcome = judge(Dataloader(), waiting(0.6, 0.4, 9))
+    outcome = judge(Dataloader(max_waiting=50), waiting(0.6, 0.4, 9))
     assert outcome.status == "not_evaluated"
     assert "no samples of CPUUtilization" in str(outcome.reason)
 
@@ -115,7 +120,7 @@ def test_a_trace_does_not_tell_the_number_of_processes(tmp_path: Path) -> None:
         rows.append({**common, "name": loader, "ts": step * 1e6, "dur": 7e5})
     trace = {"baseTimeNanoseconds": T0 * 10**9, "host_name": "algo-1", "traceEvents": rows}
     (tmp_path / "rank0.pt.trace.json").write_text(json.dumps(trace))
-    (outcome,) = evaluate(str(tmp_path), [Dataloader()]).outcomes
+    (outcome,) = evaluate(str(tmp_path), [Dataloader(max_waiting=50)]).outcomes
     (finding,) = outcome.findings
     assert finding.value == pytest.approx(70, abs=0.1)
     assert outcome.coverage.skipped == {"not recorded: a trace does not tell how many processes load data": 1}

@@ -17,7 +17,8 @@ class CreateXgboostReport(TensorRule):
     """Writes the data of a training report for an XGBoost run; it never fires.
 
     Why it matters: losses, importances, confusion and residuals in one place say what the model learnt.
-    What to do: give an output folder, and read the files below `rule-output/CreateXgboostReport`.
+    What to do: give an output folder; `report.html` shows all of it, and the files below
+    `rule-output/CreateXgboostReport` hold the data.
     """
 
     frameworks: ClassVar = XGBOOST

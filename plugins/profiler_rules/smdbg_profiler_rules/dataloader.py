@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from smdbg_core import Finding, Measurements, Meta, ProfilerRule, RuleRun, ScanReads, ScanWindow, constraint
 from smdbg_core.stats import EmpiricalDistribution
@@ -29,6 +29,8 @@ class Dataloader(ProfilerRule):
     What to do: set the number of workers near the number of cores, and pin memory for transfers to a GPU.
     """
 
+    presets: ClassVar = {"recommended": {"max_waiting": 50}}
+
     min_threshold: Annotated[
         int, Meta(gt=0, unit="percent of cores", description="Fewer processes than this fire.")
     ] = 70
@@ -46,15 +48,16 @@ class Dataloader(ProfilerRule):
     ] = 10
 
     max_waiting: Annotated[
-        float,
+        float | None,
         Meta(
             gt=0,
             le=100,
             unit="percent",
             local=True,
-            description="Share of a training loop's time spent waiting for data above which it fires.",
+            description="Share of a training loop's time spent waiting for data above which it fires; "
+            "without it waiting is not judged, as by the service.",
         ),
-    ] = 50
+    ] = None
 
     @constraint("min_threshold", "max_threshold")
     def _thresholds_in_order(self) -> str | None:
@@ -105,7 +108,7 @@ class Dataloader(ProfilerRule):
             yield from self._judge(window, node, cores)
 
     def _judge_waiting(self, window: ScanWindow) -> Iterator[Finding]:
-        for share in self._waiting.shares(_MIN_STEPS):
+        for share in () if self.max_waiting is None else self._waiting.shares(_MIN_STEPS):
             place = window.place("waiting for data", node=share.node, worker=share.worker)
             message = f"{share.percent:.3g} % of the time of {share.steps} steps is spent waiting for data"
             found = self.judge(place, "percent", share.percent, ">", self.max_waiting, message=message)

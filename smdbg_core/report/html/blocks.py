@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 __all__ = [
+    "MALFORMED",
     "Chart",
     "Link",
     "Links",
@@ -21,6 +22,7 @@ __all__ = [
     "number",
     "readable",
     "sentence",
+    "unreadable",
 ]
 
 
@@ -91,6 +93,15 @@ class Section(NamedTuple):
     blocks: Sequence[Text | Table | Links | Chart]
     lead: str = ""
     level: int = 2
+
+
+MALFORMED = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError)
+"""What reading a document of another layout raises: documents come from rules, and from files of the service."""
+
+
+def unreadable(what: str, error: Exception) -> Text:
+    """Stands for what has another layout than it should."""
+    return Text(f"{readable(what)} cannot be shown: {type(error).__name__}: {readable(error)}", "note")
 
 
 def readable(text: object) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from smdbg_core.outcomes import Outcome, Report
 from smdbg_core.report.html import figure as figures
 from smdbg_core.report.html.blocks import (
+    MALFORMED,
     Chart,
     Link,
     Section,
@@ -23,6 +24,7 @@ from smdbg_core.report.html.blocks import (
     duration,
     number,
     readable,
+    unreadable,
 )
 from smdbg_core.report.html.distribution_charts import BOX, histogram_chart, share_chart, spread_chart
 from smdbg_core.report.html.track_charts import natural
@@ -64,7 +66,10 @@ def details_sections(report: Report) -> tuple[dict[str, Section], dict[str, list
     for outcome in report.outcomes:
         details = outcome.measurements.details if outcome.measurements is not None else {}
         for key, make in _MAKERS.items():
-            blocks = make(details, outcome)
+            try:
+                blocks = make(details, outcome)
+            except MALFORMED as error:
+                blocks = [unreadable(f"What {outcome.name} measured", error)]
             found[key] += blocks
             if blocks:
                 homes.setdefault(outcome.name, []).append(Link(titles[key], key))

@@ -12,7 +12,17 @@ from bokeh.models import ColumnDataSource, LabelSet, NumeralTickFormatter
 from smdbg_core.evidence import Evidence
 from smdbg_core.outcomes import Report
 from smdbg_core.report.html import figure as figures
-from smdbg_core.report.html.blocks import Chart, Section, Table, Text, count, number, readable
+from smdbg_core.report.html.blocks import (
+    MALFORMED,
+    Chart,
+    Section,
+    Table,
+    Text,
+    count,
+    number,
+    readable,
+    unreadable,
+)
 
 __all__ = ["XGBOOST_FOLDER", "boosting_documents", "xgboost_sections"]
 
@@ -66,7 +76,7 @@ def xgboost_sections(report: Report) -> Iterator[Section]:
         documents["MeanAbsoluteErrorPerLabelBin"] = errors
     summary = documents.get("Summary", {})
     kind = summary.get("kind")
-    notices = [readable(one) for one in summary.get("notices", ())]
+    notices = [readable(one) for one in summary.get("notices") or ()]
     rows = [
         ["Objective", readable(summary.get("objective") or "not saved")],
         ["Kind of task", readable(kind or "not known")],
@@ -78,7 +88,10 @@ def xgboost_sections(report: Report) -> Iterator[Section]:
     for name, title in _TITLES:
         document = documents.get(name)
         if document is not None:
-            blocks = _MAKERS[name](document)
+            try:
+                blocks = _MAKERS[name](document)
+            except MALFORMED as error:
+                blocks = [unreadable(name, error)]
         elif kind is not None and name in _KINDS and kind not in _KINDS[name]:
             blocks = [
                 Text(
