@@ -45,7 +45,11 @@ def _print(check: Check, wide: int) -> None:
     width = max(60, shutil.get_terminal_size((110, 24)).columns)
     head = f"{check.status}  {check.subject:<{wide}}  "
     lines = textwrap.wrap(
-        plain(head + check.message), width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        plain(head + check.message),
+        width,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
     if check.fix is not None:
         lines += textwrap.wrap(

@@ -43,7 +43,7 @@ def judged(tmp_path: Path, *options: str) -> Report:
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("loss ")
-    return evaluate(str(tmp_path / "run"), RULES)
+    return evaluate(str(tmp_path / "run"), RULES, preset="recommended")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")

@@ -92,7 +92,8 @@ class Dataloader(ProfilerRule):
         self._waiting.add(window)
         if not self._learn(window):
             return
-        yield from self._judge_waiting(window)
+        if self.max_waiting is not None:
+            yield from self._judge_waiting(window, self.max_waiting)
         for node in sorted(self._untold):
             self.skip(window.place("data loader processes", node=node), _UNTOLD)
         for node, buckets in self._processes.items():
@@ -107,11 +108,11 @@ class Dataloader(ProfilerRule):
             self._median = int(statistics.median(map(len, buckets.values())))
             yield from self._judge(window, node, cores)
 
-    def _judge_waiting(self, window: ScanWindow) -> Iterator[Finding]:
-        for share in () if self.max_waiting is None else self._waiting.shares(_MIN_STEPS):
+    def _judge_waiting(self, window: ScanWindow, limit: float) -> Iterator[Finding]:
+        for share in self._waiting.shares(_MIN_STEPS):
             place = window.place("waiting for data", node=share.node, worker=share.worker)
             message = f"{share.percent:.3g} % of the time of {share.steps} steps is spent waiting for data"
-            found = self.judge(place, "percent", share.percent, ">", self.max_waiting, message=message)
+            found = self.judge(place, "percent", share.percent, ">", limit, message=message)
             self._violations += len(found)
             yield from found
 
