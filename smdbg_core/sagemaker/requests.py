@@ -18,6 +18,7 @@ from smdbg_core.sagemaker import collections as saved
 from smdbg_core.sagemaker.actions import SMS, Action, ActionList, Email, StopTraining
 from smdbg_core.sagemaker.encoding import encode, encode_parameter
 from smdbg_core.sagemaker.limits import check_limits, require_job_name
+from smdbg_core.sagemaker.saving import SavingPlan
 from smdbg_core.sagemaker.settings import INTERVALS, Settings
 
 __all__ = ["Request", "write_request"]
@@ -209,7 +210,8 @@ class _Writer:
         wanted = [one for planned in debug for one in self._wanted(planned) if one[1] not in settled]
         merged = self._attempt(lambda: saved.merge([*own, *wanted]))
         collections, notices = merged or ({}, [])
-        self._notices += notices
+        saving = SavingPlan(collections)
+        self._notices += [*notices, *(line for name in collections for line in saving.complaints(name))]
         if not (debug or collections or settings.hook_parameters):
             return {}
         if settings.s3_output_path is None:

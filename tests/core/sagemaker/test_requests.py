@@ -211,6 +211,12 @@ def test_other_actions_stay_here() -> None:
     assert request.notices == ["TreeDepth: the action Webhook stays here: SageMaker does not have it"]
 
 
+def test_collections_that_save_nothing() -> None:
+    table = Settings(s3_output_path="s3://b", collections={"mine": {"save_interval": 5}})
+    request = write_request([], table, registry=REGISTRY)
+    assert request.notices == ["collection mine saves nothing: no hook fills it, and it has no include_regex"]
+
+
 def test_collections_that_two_rules_want() -> None:
     rules = RuleConfig("FeatureImportanceOverweight"), RuleConfig("CreateXgboostReport")
     request = write_request(rules, SETTINGS, registry=REGISTRY)
@@ -280,10 +286,9 @@ def test_what_is_written_reads_back(config: RuleConfig) -> None:
     rule_class = REGISTRY.resolve(config.rule).object
     try:
         rule = rule_class(**config.parameters)
-        request = write(config)
     except ConfigError:
         return  # values that contradict each other
-    request = json.loads(json.dumps(request))
+    request = json.loads(json.dumps(write(config)))
     for member in ("DebugRuleConfigurations", "ProfilerRuleConfigurations"):
         for entry in request.get(member, ()):
             assert all(isinstance(value, str) for value in entry["RuleParameters"].values())
