@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache, partial
 from types import TracebackType
-from typing import Any, Final, NamedTuple, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from smdbg_core.errors import (
     ConfigError,
@@ -19,6 +19,8 @@ from smdbg_core.errors import (
     DataError,
     MissingDataError,
 )
+from smdbg_core.storage.recent_contents import Content, RecentContents
+from smdbg_core.storage.s3_errors import explained, passes
 
 __all__ = ["S3File", "S3Storage"]
 
@@ -35,59 +37,7 @@ _NEAR_START: Final = 1 << 16
 _T = TypeVar("_T")
 
 
-class _Content(NamedTuple):
-    """A part of an object."""
-
-    start: int
-    data: bytes
-    size: int
-    """Of the whole object."""
-
-
-class _Recent:
-    """What was fetched a moment ago: measuring and judging read the same files, one after the other."""
-
-    def __init__(self) -> None:
-        self._contents: OrderedDict[str, _Content] = OrderedDict()
-        self._bytes = 0
-        self._lock = threading.Lock()
-
-    def get(self, place: str, start: int, end: int | None) -> _Content | None:
-        """A content that holds this part."""
-        with self._lock:
-            content = self._contents.get(place)
-            if content is None:
-                return None
-            self._contents.move_to_end(place)
-        stop = content.size if end is None else min(end, content.size)
-        held = content.start <= start and stop <= content.start + len(content.data)
-        return content if held else None
-
-    def put(self, place: str, content: _Content) -> None:
-        """Keep a content; the oldest ones make room."""
-        if len(content.data) > _RECENT_BYTES // 4:
-            return
-        with self._lock:
-            self._drop(place)
-            self._contents[place] = content
-            self._bytes += len(content.data)
-            while self._bytes > _RECENT_BYTES:
-                self._drop(next(iter(self._contents)))
-
-    def forget(self, prefix: str) -> None:
-        """Drop what lies below a prefix: it is read anew, and may have changed."""
-        with self._lock:
-            for place in [place for place in self._contents if place.startswith(prefix)]:
-                self._drop(place)
-
-    def _drop(self, place: str) -> None:
-        content = self._contents.pop(place, None)
-        if content is not None:
-            self._bytes -= len(content.data)
-
-
-_RECENT_BYTES: Final = 1 << 26
-_RECENT = _Recent()
+_RECENT = RecentContents()
 
 
 class _BeyondEndError(Exception):
@@ -101,11 +51,11 @@ class S3File:
         name: Relative to the storage.
     """
 
-    def __init__(self, name: str, fetch: Callable[[int, int | None], _Content]) -> None:
+    def __init__(self, name: str, fetch: Callable[[int, int | None], Content]) -> None:
         self.name = name
         self._fetch = fetch
         self._span: tuple[int, int | None] = (0, None)
-        self._content: _Content | None = None
+        self._content: Content | None = None
 
     @property
     def size(self) -> int:
@@ -148,7 +98,7 @@ class S3File:
         begin = offset - content.start
         return content.data[begin : begin + length]
 
-    def _known(self) -> _Content:
+    def _known(self) -> Content:
         if self._content is None:
             self._content = self._fetch(*self._span)
         return self._content
@@ -252,7 +202,7 @@ class S3Storage:
         with self.open(name) as file:
             return file.read(0, file.size)
 
-    def _refuse(self, start: int, end: int | None) -> _Content:
+    def _refuse(self, start: int, end: int | None) -> Content:
         raise CorruptDataError(self.uri, "leads out of the prefix of the run")
 
     def _listed(self) -> dict[str, int]:
@@ -283,20 +233,20 @@ class S3Storage:
             if not page.get("IsTruncated") or token is None:
                 return found
 
-    def _fetch(self, name: str, start: int, end: int | None) -> _Content:
+    def _fetch(self, name: str, start: int, end: int | None) -> Content:
         key = "/".join(part for part in (self._prefix, name) if part)
         options: dict[str, Any] = {"Bucket": self._bucket, "Key": key}
         if start or end is not None:
             options["Range"] = f"bytes={start}-{'' if end is None else end - 1}"
 
-        def get() -> _Content:
+        def get() -> Content:
             answer = _client().get_object(**options)
             data = answer["Body"].read()
             whole = answer.get("ContentRange", "").rpartition("/")[2]
             if whole.isdecimal():
-                return _Content(start, data, int(whole))
+                return Content(start, data, int(whole))
             # A server that does not know ranges sends everything.
-            return _Content(0, data, len(data))
+            return Content(0, data, len(data))
 
         where = f"s3://{self._bucket}/{key}"
         content = _RECENT.get(where, start, end)
@@ -321,8 +271,8 @@ class S3Storage:
             except exceptions.ClientError as error:
                 if error.response.get("Error", {}).get("Code") == "InvalidRange":
                     raise _BeyondEndError from error
-                if attempt == _ATTEMPTS or not _passes(error):
-                    raise _explained(error, call, permission, where, self._bucket) from error
+                if attempt == _ATTEMPTS or not passes(error):
+                    raise explained(error, call, permission, where, self._bucket) from error
             except (exceptions.NoCredentialsError, exceptions.PartialCredentialsError) as error:
                 advice = "set them in the environment, a profile, or the role of this machine"
                 raise DataAccessError(where, f"{call}: no AWS credentials were found; {advice}") from error
@@ -334,7 +284,7 @@ class S3Storage:
                     raise DataAccessError(where, f"{call} failed: {error}") from error
             time.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - jitter, not a secret
             pause *= 2
-        raise AssertionError  # the last attempt returns or raises
+        raise AssertionError("the last attempt returns or raises")
 
 
 def _done(name: str, file: S3File, size: Future[int]) -> tuple[str, S3File | DataError]:
@@ -368,44 +318,3 @@ def _client() -> Any:
     except Exception as error:
         message = f"the AWS SDK cannot make an S3 client: {error}"
         raise ConfigError(message) from error
-
-
-_PASSING = frozenset(
-    (
-        "InternalError",
-        "RequestLimitExceeded",
-        "RequestTimeout",
-        "SlowDown",
-        "Throttling",
-        "ThrottlingException",
-    )
-)
-_ELSEWHERE = frozenset(
-    ("301", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "PermanentRedirect")
-)
-
-
-def _passes(error: Any) -> bool:
-    """Whether the same request may succeed later."""
-    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    return status >= 500 or status == 429 or error.response.get("Error", {}).get("Code") in _PASSING
-
-
-def _explained(error: Any, call: str, permission: str, where: str, bucket: str) -> DataError:
-    """What the answer of the service means, and what to do."""
-    details = error.response.get("Error", {})
-    code, said = details.get("Code", ""), details.get("Message", "")
-    headers = error.response.get("ResponseMetadata", {}).get("HTTPHeaders", {})
-    region = headers.get("x-amz-bucket-region") or details.get("Region")
-    if code == "NoSuchBucket":
-        return MissingDataError(where, f"{call}: there is no bucket {bucket}")
-    if code in ("NoSuchKey", "404"):
-        return MissingDataError(where, "no such file")
-    if code in _ELSEWHERE:
-        place = f"in region {region}" if region else "in another region"
-        return DataAccessError(where, f"{call}: the bucket lies {place}; set AWS_REGION accordingly")
-    if code in ("AccessDenied", "403", "AllAccessDisabled"):
-        return DataAccessError(where, f"{call} was denied: the caller needs {permission}")
-    if code in ("InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken"):
-        return DataAccessError(where, f"{call}: the AWS credentials are not accepted ({code}); renew them")
-    return DataAccessError(where, f"{call} failed: {code} {said}".rstrip())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar
@@ -46,9 +47,9 @@ class Bottleneck(ProfilerRule):
         ),
     ] = None
 
+    @abstractmethod
     def limits(self) -> tuple[float, float, float, int]:
         """Share of snapshots, limits of GPU and core, all in percent, and the patience."""
-        raise NotImplementedError
 
     def start(self, run: RuleRun) -> None:
         """Counters since the beginning of the job."""
