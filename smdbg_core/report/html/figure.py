@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -43,6 +44,7 @@ __all__ = [
     "chart",
     "hatch_cells",
     "heat_map",
+    "label",
     "hover",
     "line_colour",
     "name_rows",
@@ -60,6 +62,8 @@ EMPTY: Final = "#010105"
 _LINES: Final = tuple(f"#0101{16 + index:02x}" for index in range(8))
 DASHES: Final = ("solid", "dashed", "dotted", "dotdash")
 MARKERS: Final = ("circle", "square", "triangle", "diamond", "inverted_triangle", "plus", "cross", "star")
+_MATH: Final = re.compile(r"\$(?=\$)|\\[\[\](){}]")
+_TIP: Final = str.maketrans({"@": " ", "$": " ", "<": "‹", ">": "›", "&": "＆"})
 _LARGEST: Final = 1e37
 _LABEL: Final = 34
 """Characters of a row's name that fit beside a chart."""
@@ -96,8 +100,8 @@ def new_figure(
     plot = figure(
         height=height,
         sizing_mode="stretch_width",
-        x_axis_label=x,
-        y_axis_label=y,
+        x_axis_label=label(x),
+        y_axis_label=label(y),
         x_axis_type="datetime" if time else "auto",
         y_axis_type="log" if log else "auto",
         tools=[box, PanTool(dimensions="width"), zoom, ResetTool(), SaveTool()],
@@ -140,8 +144,13 @@ def hover(plot: Any, renderers: Sequence[Any], tips: Sequence[tuple[str, str]], 
 
 
 def plain_tip(text: str) -> str:
-    """A name as a tooltip shows it: `@` and `$` would be filled in."""
-    return readable(text).replace("@", " ").replace("$", " ")
+    """A name as a tooltip shows it: its template is HTML in which `@` and `$` are filled in."""
+    return readable(text).translate(_TIP)
+
+
+def label(text: str) -> str:
+    """A text as axes and legends show it: what looks like TeX would be typeset by a library to be loaded."""
+    return _MATH.sub(lambda found: f"{found[0][0]}\u200b{found[0][1:]}", readable(text))
 
 
 def add_limit(plot: Any, limit: Limit, reach: tuple[float, float]) -> None:
@@ -189,7 +198,7 @@ def name_rows(plot: Any, names: Mapping[float, str]) -> None:
 def shortened(name: str) -> str:
     """A name that fits beside a chart: its end says more than its middle."""
     name = readable(name)
-    return name if len(name) <= _LABEL else f"{name[:12]}…{name[-(_LABEL - 13) :]}"
+    return label(name if len(name) <= _LABEL else f"{name[:12]}…{name[-(_LABEL - 13) :]}")
 
 
 def heat_map(
@@ -255,10 +264,10 @@ def heat_map(
     bars = plot.hbar(y="y", height=1, left="left", right="right", source=source, fill_alpha=0, line_alpha=0)
     where = ("time", "$x{%F %T}") if time else ("step", "$x{0,0}")
     hover(plot, [bars], [("", "@name"), where], attachment="above")
-    hover(plot, [image], [(unit, "@image{0.[0000]}" if not log else "@image{0.00e}")], attachment="below")
+    hover(plot, [image], [("value", "@image{0.[0000]}" if not log else "@image{0.00e}")], attachment="below")
     bar = ColorBar(
         color_mapper=mapper,
-        title=unit,
+        title=label(unit),
         width=10,
         title_text_color=INK,
         title_text_font_style="normal",

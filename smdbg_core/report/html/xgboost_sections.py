@@ -184,7 +184,9 @@ def _matrix(document: Document) -> list[Block]:
     )
     plot.yaxis.axis_label = "True label"
     plot.xaxis.ticker = [index + 0.5 for index in range(size)]
-    plot.xaxis.major_label_overrides = {index + 0.5: label for index, label in enumerate(labels)}
+    plot.xaxis.major_label_overrides = {
+        index + 0.5: figures.label(label) for index, label in enumerate(labels)
+    }
     if size <= 12:
         cells = [(row, column) for row in range(size) for column in range(size)]
         half = counts.max() / 2
@@ -331,10 +333,10 @@ def _mean_errors(document: Document) -> list[Block]:
     if not known:
         return [Text("Absent: no bin has samples.", "note")]
     plot = figures.new_figure(
-        x="Label", y="Mean absolute error (unit of the label)", x_range=list(map(readable, known))
+        x="Label", y="Mean absolute error (unit of the label)", x_range=list(map(figures.label, known))
     )
     plot.xaxis.major_label_orientation = 0.6
-    source = ColumnDataSource({"x": list(map(readable, known)), "top": list(known.values())})
+    source = ColumnDataSource({"x": list(map(figures.label, known)), "top": list(known.values())})
     bars = plot.vbar(x="x", top="top", width=0.7, source=source, **_FILL)
     figures.hover(plot, [bars], [("labels", "@x"), ("error", "@top{0,0.000}")])
     worst = max(known, key=lambda name: known[name])

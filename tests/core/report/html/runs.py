@@ -17,6 +17,7 @@ HOSTILE = (
     "</script><script>window.pwned=1</script>",
     "<img src=x onerror=window.pwned=2>",
     '"><svg onload=window.pwned=3>',
+    "$$\\frac{1}{2}$$ \\[x\\] \\(y\\)",
     "a'b\"c`${window.pwned=4}`{{7*7}}{% x %}",
     "@y{0} $x \n\t\x00 \udcff \u202e \U0001f600 &lt;b&gt;",
 )

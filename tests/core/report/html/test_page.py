@@ -83,6 +83,33 @@ def sound(browser: Chromium) -> None:
     assert browser.errors == []
 
 
+def hovered(browser: Chromium) -> int:
+    """Move the pointer over a map; how many tooltips came, none of them with an element of data."""
+    script = """(() => {
+      const inside = (root) => [...root.querySelectorAll('*')].flatMap(
+        (one) => [one, ...(one.shadowRoot ? inside(one.shadowRoot) : [])]);
+      const tips = inside(document).filter((one) => String(one.className).includes('bk-tooltip-content'));
+      if (tips.some((one) => one.querySelector('img, svg, script'))) throw new Error('an element in a tooltip');
+      return tips.length;
+    })()"""
+    seen = 0
+    maps = (
+        "smdbgReport.plots.findIndex((one) => /Where in the network|which device idles/.test(one.ariaLabel))"
+    )
+    chart = f"smdbgReport.plots[{browser.run(maps)}]"
+    browser.run(f"{chart}.scrollIntoView({{block: 'center'}})")
+    left, top, width, height = browser.run(
+        f"(() => {{ const box = {chart}.getBoundingClientRect();"
+        " return [box.left, box.top, box.width, box.height]; })()"
+    )
+    for part in range(2, 8):
+        point = {"x": left + width * 0.6, "y": top + height * part / 10}
+        browser.call("Input.dispatchMouseEvent", type="mouseMoved", **point)
+        browser.run("new Promise((done) => setTimeout(done, 60))")
+        seen += browser.run(script)
+    return seen
+
+
 @needs_chromium
 def test_a_tensor_run(browser: Chromium, tensors: Report, tmp_path: Path) -> None:
     shown(browser, tensors, tmp_path)
@@ -148,6 +175,8 @@ def test_hostile_names_are_inert(
     assert report.fired
     shown(browser, spoiled(report), tmp_path)
     sound(browser)
+    assert hovered(browser)
+    assert (browser.errors, browser.requests) == ([], [])
     assert browser.run("window.pwned") is None
     assert browser.run("document.querySelectorAll('main img, main svg').length") == 0
     assert browser.run("document.querySelectorAll('script:not([type])').length") == 2
