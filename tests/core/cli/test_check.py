@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 from tests.core.cli.test_cli import Command, smdbg
@@ -17,7 +18,7 @@ def test_configuration(smdbg: Command) -> None:
     done = smdbg("check")
     assert done.status == 1
     assert "  CAN NEVER DECIDE: nothing saves collection biases" in done.out
-    assert "  threshold   1e-06  [smdbg.toml]\n" in done.out
+    assert re.search(r"\n  threshold +1e-06  \[smdbg.toml\]\n", done.out)
     assert done.out.endswith("8 rules, 4 with problems; 1 other problems.\n")
     document = json.loads(smdbg("check", "smdbg.toml", "--format", "json").out)
     assert document["rules"][0]["name"] == "VanishingGradient"
