@@ -165,12 +165,14 @@ def _matrix(scores: Scores) -> Iterator[str]:
         ]
         rows.append([fault, *marked])
     yield from _table(["fault", *map(_short, rules)], rows)
-    yield "; ".join(f"{_short(rule)} {rule}" for rule in rules) + "."
+    yield "; ".join(f"{_short(rule)} {rule}" for rule in rules if _short(rule) != rule) + "."
     yield ""
 
 
 def _short(rule: str) -> str:
-    return "".join(letter for letter in rule if letter.isupper())
+    """The capitals of a name of several words."""
+    capitals = "".join(letter for letter in rule if letter.isupper())
+    return capitals if len(capitals) > 1 else rule
 
 
 def _value(value: Any) -> str:
