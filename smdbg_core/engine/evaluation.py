@@ -210,6 +210,8 @@ class Evaluation:
         self._damaged(profiler.damage)
         if windows.dropped:
             self.warnings.append(f"{windows.dropped} samples were left out: no finite value, or no time")
+        if windows.unpaired:
+            self.warnings.append(f"{windows.unpaired} ends of events were left out: they had no beginning")
         if windows.late:
             text = f"{windows.late} samples or events came after the end of their scan window"
             self.warnings.append(f"{text}; they count in a later one")

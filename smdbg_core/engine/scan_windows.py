@@ -73,6 +73,11 @@ class ScanWindows:
         return max((clock.late for clock in self._clocks), default=0)
 
     @property
+    def unpaired(self) -> int:
+        """Ends of events that had no beginning, or came before it."""
+        return self._reader.unpaired
+
+    @property
     def dropped(self) -> int:
         """Samples left out because their value or time was no finite number."""
         return self._reader.dropped
@@ -108,7 +113,7 @@ class _Clock:
     def __init__(self, start: int, demand: Demand) -> None:
         self.late = 0
         self._demand = demand
-        self._origin = self._start = start
+        self._start = start
         self._samples = _NOTHING
         self._new: list[Samples] = []
         self._events: list[Events] = []

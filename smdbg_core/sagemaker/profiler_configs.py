@@ -31,7 +31,8 @@ class ProfilerRuleConfig:
     rule_parameters: dict[str, Any]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise NotImplementedError
+        message = f"{type(self).__name__} stands for no rule; `make_config_class` makes classes that do"
+        raise TypeError(message)
 
 
 def make_config_class(name: str, rule_class: type[ProfilerRule]) -> type[ProfilerRuleConfig]:

@@ -102,17 +102,7 @@ def histogram_chart(found: Mapping[str, Any], question: str, x: str, what: str) 
             "n": [counts[i] for i in kept],
         }
     )
-    bars = plot.quad(
-        left="left",
-        right="right",
-        bottom=0,
-        top="n",
-        source=source,
-        fill_color=figures.line_colour(0),
-        fill_alpha=0.6,
-        line_color=figures.INK,
-        line_width=0.5,
-    )
+    bars = figures.histogram_bars(plot, source, bottom=0)
     figures.hover(plot, [bars], [("from", "@left{0.0000}"), ("to", "@right{0.0000}"), (what, "@n{0,0}")])
     most = max(kept, key=lambda index: counts[index])
     return figures.chart(

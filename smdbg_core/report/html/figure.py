@@ -44,6 +44,7 @@ __all__ = [
     "chart",
     "hatch_cells",
     "heat_map",
+    "histogram_bars",
     "label",
     "hover",
     "line_colour",
@@ -281,6 +282,27 @@ def heat_map(
         bar.ticker = BasicTicker(desired_num_ticks=5)
     plot.add_layout(bar, "right")
     return plot, height
+
+
+def histogram_bars(plot: Any, source: Any, *, bottom: float) -> Any:
+    """Bars from `left` to `right`, as high as `n`.
+
+    Args:
+        plot: Where they are drawn.
+        source: The three columns.
+        bottom: Where bars begin; a logarithmic axis has no zero.
+    """
+    return plot.quad(
+        left="left",
+        right="right",
+        bottom=bottom,
+        top="n",
+        source=source,
+        fill_color=line_colour(0),
+        fill_alpha=0.6,
+        line_color=INK,
+        line_width=0.5,
+    )
 
 
 def hatch_cells(plot: Any, marked: Any, edges: Any) -> None:

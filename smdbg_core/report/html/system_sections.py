@@ -311,17 +311,7 @@ def _histogram(one: StepTimes) -> Chart:
             "n": counts[kept].astype(np.int32),
         }
     )
-    bars = plot.quad(
-        left="left",
-        right="right",
-        bottom=0.5,
-        top="n",
-        source=source,
-        fill_color=figures.line_colour(0),
-        fill_alpha=0.6,
-        line_color=figures.INK,
-        line_width=0.5,
-    )
+    bars = figures.histogram_bars(plot, source, bottom=0.5)
     figures.hover(plot, [bars], [("from", "@left{0.000} s"), ("to", "@right{0.000} s"), ("steps", "@n{0,0}")])
     plot.yaxis.formatter.format = "%.0f"
     quantiles = one.quantiles

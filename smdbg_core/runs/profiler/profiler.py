@@ -106,6 +106,11 @@ class ProfilerReader:
         return self._samples.series()
 
     @property
+    def unpaired(self) -> int:
+        """Ends of events that had no beginning, or came before it."""
+        return self._events.unpaired
+
+    @property
     def dropped(self) -> int:
         """Samples left out because their value or time was no finite number."""
         return self._samples.dropped

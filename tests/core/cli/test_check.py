@@ -6,7 +6,8 @@ import json
 import re
 from pathlib import Path
 
-from tests.core.cli.test_cli import Command, smdbg
+from tests.command import Command
+from tests.core.cli.test_cli import smdbg
 from tests.core.sagemaker.test_check import CONFIG
 from tests.core.sagemaker.test_jobs import describe
 

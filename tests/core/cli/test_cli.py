@@ -7,13 +7,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 
-from smdbg_core.cli.main import main
 from tests.builders import write_trial
+from tests.command import Command
 from tests.distributions import RULE, install
 
 SICK = {
@@ -24,27 +24,6 @@ HEALTHY = {
     n: ("TRAIN", {"gradient/Net_fc.weight": np.linspace(-1, 1, 9), "Net_fc.weight": np.arange(2.0) + n})
     for n in range(4)
 }
-
-
-class Done(NamedTuple):
-    """What a command left behind."""
-
-    status: int
-    out: str
-    err: str
-
-
-class Command:
-    """Runs the command in this process."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
-        self._capsys = capsys
-
-    def __call__(self, *arguments: str | Path) -> Done:
-        with pytest.raises(SystemExit) as caught:
-            main([str(argument) for argument in arguments])
-        captured = self._capsys.readouterr()
-        return Done(int(caught.value.code or 0), captured.out, captured.err)
 
 
 @pytest.fixture

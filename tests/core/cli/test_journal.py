@@ -4,36 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from smdbg_core.cli.main import main
 from tests.builders import write_trial
+from tests.command import Command
 
 SICK = {n: ("TRAIN", {"gradient/Net_fc.weight": np.full(3, 1e-9)}) for n in range(4)}
-
-
-class Done(NamedTuple):
-    """What a command left behind."""
-
-    status: int
-    out: str
-    err: str
-
-
-class Command:
-    """Runs the command in this process."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
-        self._capsys = capsys
-
-    def __call__(self, *arguments: str | Path) -> Done:
-        with pytest.raises(SystemExit) as caught:
-            main([str(argument) for argument in arguments])
-        captured = self._capsys.readouterr()
-        return Done(int(caught.value.code or 0), captured.out, captured.err)
 
 
 @pytest.fixture

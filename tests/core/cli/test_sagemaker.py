@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.cli.test_cli import Command, sick, smdbg
+from tests.command import Command
+from tests.core.cli.test_cli import sick, smdbg
 from tests.core.sagemaker.test_jobs import describe
 
 __all__ = ["sick", "smdbg"]

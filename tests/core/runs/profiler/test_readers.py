@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from smdbg_core import Events, MissingDataError, Profiler, open_run
+from smdbg_core import Events, MissingDataError, Profiler, evaluate, open_run
 from smdbg_core.runs.profiler import Samples, open_profiler
 from smdbg_core.runs.profiler.files import classify
 from tests.profiler_job import T0, Job
@@ -299,3 +299,10 @@ def test_what_is_no_profiler_output_is_said(tmp_path: Path) -> None:
         open_profiler(str(tmp_path / "text"))
     with pytest.raises(MissingDataError, match="no profiler output"):
         open_profiler(str(tmp_path))
+
+
+def test_ends_without_a_beginning_are_counted_and_said(tmp_path: Path) -> None:
+    stray = {"ph": "E", "pid": 1, "ts": 1, "name": ""}
+    trace(tmp_path, json.dumps([*TRACE, stray, stray]))
+    report = evaluate(tmp_path, ["OverallFrameworkMetrics"])
+    assert "2 ends of events were left out: they had no beginning" in report.warnings
