@@ -7,9 +7,19 @@ import os
 from smdbg_core.errors import ConfigError
 from smdbg_core.storage.local import LocalFile, LocalStorage
 from smdbg_core.storage.s3 import S3Storage
-from smdbg_core.storage.storage import File, Opened, Storage
+from smdbg_core.storage.storage import File, Listed, Opened, Storage, Version
 
-__all__ = ["File", "LocalFile", "LocalStorage", "Opened", "S3Storage", "Storage", "open_storage"]
+__all__ = [
+    "File",
+    "Listed",
+    "LocalFile",
+    "LocalStorage",
+    "Opened",
+    "S3Storage",
+    "Storage",
+    "Version",
+    "open_storage",
+]
 
 
 def open_storage(uri: str) -> Storage:

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from smdbg_core.errors import CorruptDataError, DataAccessError, DataError, MissingDataError
+from smdbg_core.storage.storage import Listed, Version
 
 __all__ = ["LocalFile", "LocalStorage"]
 
@@ -92,6 +93,38 @@ class LocalStorage:
                 yield from self.names(f"{folder}/{name}")
             else:
                 yield f"{folder}/{name}"
+
+    def entries(self, folder: str, after: str = "") -> Iterator[Listed]:
+        """What lies below `folder` at this moment; a file that took another's place has another token.
+
+        Raises:
+            DataAccessError: It cannot be listed.
+        """
+        try:
+            # One system call for hundreds of names, and none for each file.
+            with os.scandir(os.path.join(self.uri, folder)) as found:
+                folders = []
+                for entry in found:
+                    name = f"{folder}/{entry.name}"
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(name)
+                    elif name > after:
+                        yield Listed(name, str(entry.inode()))
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            raise DataAccessError(os.path.join(self.uri, folder), _reason(error)) from error
+        for name in folders:
+            if f"{name}/" > after or after.startswith(f"{name}/"):
+                yield from self.entries(name, after)
+
+    def version(self, name: str) -> Version | None:
+        """The version of a file: its size, inode and time of change."""
+        try:
+            status = os.stat(self._path(name))
+        except (OSError, CorruptDataError):
+            return None
+        return Version(status.st_size, f"{status.st_ino}-{status.st_mtime_ns}")
 
     def files(self) -> list[str]:
         """Names of the files directly in the root, sorted.

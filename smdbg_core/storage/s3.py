@@ -21,6 +21,7 @@ from smdbg_core.errors import (
 )
 from smdbg_core.storage.recent_contents import Content, RecentContents
 from smdbg_core.storage.s3_errors import explained, passes
+from smdbg_core.storage.storage import Listed, Version
 
 __all__ = ["S3File", "S3Storage"]
 
@@ -123,7 +124,7 @@ class S3Storage:
 
     parallel = PARALLEL
 
-    def __init__(self, uri: str, listing: dict[str, int] | None = None) -> None:
+    def __init__(self, uri: str, listing: dict[str, Version] | None = None) -> None:
         bucket, _, prefix = uri.removeprefix("s3://").partition("/")
         if not bucket:
             message = f"{uri}: no bucket; write s3://bucket/prefix"
@@ -138,6 +139,22 @@ class S3Storage:
         """Names of all objects below `folder`, sorted."""
         start = f"{folder}/"
         return iter(sorted(name for name in self._listed() if name.startswith(start)))
+
+    def entries(self, folder: str, after: str = "") -> Iterator[Listed]:
+        """What lies below `folder` at this moment, sorted."""
+        for page in self._pages(f"{folder}/", after):
+            self._learn(page)
+            yield from (Listed(name, version.token) for name, version in page.items())
+
+    def version(self, name: str) -> Version | None:
+        """The version of an object: its size and entity tag."""
+        known = self._listed().get(name)
+        if known is None:
+            # Whatever else is new lies beside it: one page tells of all.
+            page = next(self._pages(f"{name.partition('/')[0]}/" if "/" in name else name, name[:-1]), {})
+            self._learn(page)
+            known = page.get(name)
+        return known
 
     def files(self) -> list[str]:
         """Names of the objects directly below the prefix, sorted."""
@@ -164,7 +181,7 @@ class S3Storage:
         """The objects below a longer prefix; nothing is listed again."""
         start = f"{folder}/"
         listing = {
-            name.removeprefix(start): size for name, size in self._listed().items() if name.startswith(start)
+            name.removeprefix(start): one for name, one in self._listed().items() if name.startswith(start)
         }
         return S3Storage(f"{self.uri}/{folder}", listing)
 
@@ -205,21 +222,34 @@ class S3Storage:
     def _refuse(self, start: int, end: int | None) -> Content:
         raise CorruptDataError(self.uri, "leads out of the prefix of the run")
 
-    def _listed(self) -> dict[str, int]:
+    def _listed(self) -> dict[str, Version]:
+        """Versions by name; the prefix itself, where it is an object, has the empty name."""
         with self._lock:
             if self._listing is None:
-                self._listing = self._list()
+                _RECENT.forget(self.uri)
+                self._listing = {name: one for page in self._pages() for name, one in page.items()}
             return self._listing
 
-    def _list(self) -> dict[str, int]:
-        """Sizes by name; the prefix itself, where it is an object, has the empty name."""
-        _RECENT.forget(self.uri)
-        found: dict[str, int] = {}
+    def _learn(self, page: dict[str, Version]) -> None:
+        """Keep what a later listing told; what was fetched of an object that was replaced is void."""
+        listing = self._listed()
+        for name, version in page.items():
+            if listing.get(name, version) != version:
+                _RECENT.forget(f"{self.uri}/{name}")
+        listing |= page
+
+    def _pages(self, start: str = "", after: str = "") -> Iterator[dict[str, Version]]:
+        """What begins with `start` and sorts after `after`, up to a thousand names at once."""
+        below = f"{self._prefix}/" if self._prefix else ""
         token: str | None = None
         while True:
-            options: dict[str, Any] = {"Bucket": self._bucket, "Prefix": self._prefix}
+            found: dict[str, Version] = {}
+            options: dict[str, Any] = {"Bucket": self._bucket}
+            options["Prefix"] = below + start if start else self._prefix
             if token is not None:
                 options["ContinuationToken"] = token
+            elif after:
+                options["StartAfter"] = below + after
             request = partial(_client().list_objects_v2, **options)
             page = self._call("ListObjectsV2", "s3:ListBucket", self.uri, request)
             for entry in page.get("Contents", ()):
@@ -228,10 +258,11 @@ class S3Storage:
                 # `run-1` begins like `run-10`, which is another run.
                 if key.endswith("/") or (rest and self._prefix and not rest.startswith("/")):
                     continue
-                found[rest.removeprefix("/")] = entry["Size"]
+                found[rest.removeprefix("/")] = Version(entry["Size"], entry.get("ETag", ""))
+            yield found
             token = page.get("NextContinuationToken")
             if not page.get("IsTruncated") or token is None:
-                return found
+                return
 
     def _fetch(self, name: str, start: int, end: int | None) -> Content:
         key = "/".join(part for part in (self._prefix, name) if part)

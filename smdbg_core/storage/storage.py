@@ -4,11 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from types import TracebackType
-from typing import Protocol, Self, TypeAlias
+from typing import NamedTuple, Protocol, Self, TypeAlias
 
 from smdbg_core.errors import DataError
 
-__all__ = ["File", "Opened", "Storage"]
+__all__ = ["File", "Listed", "Opened", "Storage", "Version"]
+
+
+class Listed(NamedTuple):
+    """A file, as a listing shows it."""
+
+    name: str
+    """Relative to the storage, with forward slashes."""
+
+    token: str
+    """Another one where the file was replaced; equal tokens promise nothing more."""
+
+
+class Version(NamedTuple):
+    """What a file is at this moment; another one after every change of its content."""
+
+    size: int
+    """Bytes."""
+
+    token: str
 
 
 class File(Protocol):
@@ -60,6 +79,23 @@ class Storage(Protocol):
 
         Raises:
             DataAccessError: It cannot be listed.
+        """
+
+    def entries(self, folder: str, after: str = "") -> Iterator[Listed]:
+        """What lies below `folder` at this moment, in no particular order; a remote store is asked anew.
+
+        Args:
+            folder: The folder.
+            after: Only names that sort after this one; a remote store sends one page for each thousand.
+
+        Raises:
+            DataAccessError: It cannot be listed.
+        """
+
+    def version(self, name: str) -> Version | None:
+        """The version of a file, `None` if there is none.
+
+        A remote store answers from what it has listed, and lists again only for a name that it does not know.
         """
 
     def files(self) -> list[str]:

@@ -190,3 +190,39 @@ def test_names_cannot_leave_the_prefix() -> None:
             storage.open(name)
     file: File = storage.open("a")
     assert file.name == "a"
+
+
+def test_a_second_look_costs_what_is_new(s3: Proxy, upload: Upload, tmp_path: Path) -> None:
+    storage = open_storage(upload(small(tmp_path / "trial", steps=6), "again/trial"))
+    before = {entry.name: entry.token for entry in storage.entries("index")}
+    assert len(before) == 12
+    events = "events/000000000006/000000000006_worker_0.tfevents"
+    assert storage.version(events) is None
+    local = small(tmp_path / "longer", steps=7)
+    upload(local, "again/trial")
+    s3.reset()
+    new = list(storage.entries("index", "index/000000000/000000000005_worker_1.json"))
+    assert [entry.name for entry in new] == [
+        "index/000000000/000000000006_worker_0.json",
+        "index/000000000/000000000006_worker_1.json",
+    ]
+    version = storage.version(events)
+    assert version is not None
+    assert version.size == (local / events).stat().st_size
+    assert storage.version(events.replace("worker_0", "worker_1")) is not None
+    assert s3.calls["ListObjectsV2"] == 2
+
+
+def test_an_object_that_was_replaced_is_fetched_anew(s3: Proxy, upload: Upload, tmp_path: Path) -> None:
+    (tmp_path / "run" / "a").mkdir(parents=True)
+    file = tmp_path / "run" / "a" / "x"
+    file.write_text("old")
+    uri = upload(tmp_path / "run", "replaced")
+    storage = open_storage(uri)
+    (before,) = storage.entries("a")
+    assert storage.read("a/x") == b"old"
+    file.write_text("new")
+    upload(tmp_path / "run", "replaced")
+    (after,) = storage.entries("a")
+    assert before.token != after.token
+    assert storage.read("a/x") == b"new"
