@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from smdbg_core.declaration import Meta, Regex, RunURI
     from smdbg_core.discovery.registry import Registry
     from smdbg_core.engine.action_roster import ActionConfig
+    from smdbg_core.engine.clock import Clock
     from smdbg_core.engine.evaluate import evaluate
+    from smdbg_core.engine.follow import follow
     from smdbg_core.engine.roster import RuleConfig
     from smdbg_core.errors import (
         ActionError,
@@ -78,6 +80,7 @@ __all__ = [
     "ActionResult",
     "Artifact",
     "Capture",
+    "Clock",
     "Collection",
     "Compare",
     "ConfigError",
@@ -136,6 +139,7 @@ __all__ = [
     "__version__",
     "constraint",
     "evaluate",
+    "follow",
     "hookimpl",
     "open_run",
     "open_trial",
@@ -157,7 +161,9 @@ _HOMES = {
     ),
     "smdbg_core.discovery.registry": ("Registry",),
     "smdbg_core.engine.action_roster": ("ActionConfig",),
+    "smdbg_core.engine.clock": ("Clock",),
     "smdbg_core.engine.evaluate": ("evaluate",),
+    "smdbg_core.engine.follow": ("follow",),
     "smdbg_core.engine.roster": ("RuleConfig",),
     "smdbg_core.errors": (
         "ActionError",

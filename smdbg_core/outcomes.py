@@ -151,6 +151,9 @@ class ActionRecord(Struct, frozen=True, kw_only=True):
     requests: list[dict[str, Any]] = []
     """In a dry run: what would be sent."""
 
+    superseded: bool = False
+    """Whether data that came later, while the run was followed, changed what the notice told of."""
+
 
 class RunSummary(Struct, frozen=True, kw_only=True):
     """What the evaluated run holds."""

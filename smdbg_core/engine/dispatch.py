@@ -57,6 +57,9 @@ class _Notice:
     through: float | None = None
     """Place of the last of them."""
 
+    superseded: bool = False
+    """Whether later data changed what it told of."""
+
 
 class Dispatcher:
     """Everything that is dispatched in one evaluation.
@@ -82,7 +85,8 @@ class Dispatcher:
         dry_run: bool = False,
     ) -> None:
         self.warnings: list[str] = []
-        self.run = run if "://" in run else str(Path(run).resolve())  # receivers are elsewhere
+        self.run = ""
+        self.at(run)
         self.job_name = job_name
         self._hooks = hooks
         self._state = state
@@ -90,6 +94,18 @@ class Dispatcher:
         self._journal: Journal | None = None
         self._notices: list[_Notice] = []
         self._latest: dict[tuple[str, str, str], _Notice] = {}
+        self._by_event: dict[tuple[str, str], _Notice] = {}
+
+    def at(self, run: str) -> None:
+        """Say where the run was found."""
+        self.run = run if "://" in run else str(Path(run).resolve())  # receivers are elsewhere
+
+    def begin_again(self) -> None:
+        """The run is judged anew from its start: what was sent stays, unless it happens again superseded."""
+        self._latest.clear()
+        for notice in self._notices:
+            notice.superseded = True
+            notice.repeats = 0
 
     def watch(
         self, name: str, rule: str, plugin: str, severity: str, entries: Sequence[ActionEntry]
@@ -107,6 +123,12 @@ class Dispatcher:
 
     def _notice(self, event: Event, entry: ActionEntry) -> _Notice:
         key = entry.name, event.name, event.state
+        before = self._by_event.get((event.id, entry.name))
+        if before is not None and before.superseded:
+            before.superseded = False
+            before.count = event.count
+            self._latest[key] = before
+            return before
         latest, place = self._latest.get(key), _position(event)
         known = latest is not None and latest.through is not None and place <= latest.through
         delivery = _REPEATED if known else self.deliver(entry, event)
@@ -117,6 +139,7 @@ class Dispatcher:
             return latest
         notice = _Notice(entry, event, delivery, event.count, through=delivery.through)
         self._notices.append(notice)
+        self._by_event[event.id, entry.name] = notice
         self._latest[key] = notice
         return notice
 
@@ -262,15 +285,18 @@ class Watch:
         self._fired: Event | None = None
         self._notices: list[_Notice] = []
 
-    def judged(self, findings: Sequence[Finding], *, clear: bool) -> None:
+    def judged(self, findings: Sequence[Finding], *, clear: bool, waiting: bool = False) -> None:
         """Take note of what was found at one step or in one window.
 
         Args:
             findings: What was found, in order.
             clear: Whether something was judged, and no episode is open any more.
+            waiting: Whether they were found while nothing new came. How long that was is no part of the
+                event's id then: who starts again waits anew.
         """
         if findings and self._fired is None:
-            self._fired = self._event("fired", findings[0], len(findings), _place(findings[0]))
+            place = _place(findings[0])[:-1] if waiting else _place(findings[0])
+            self._fired = self._event("fired", findings[0], len(findings), place)
             self._notices = self._dispatcher.notify(self._fired, self._entries)
         elif findings:
             for notice in self._notices:
@@ -334,6 +360,8 @@ def _position(event: Event) -> float:
 def _record(notice: _Notice) -> ActionRecord:
     entry, event, delivery = notice.entry, notice.event, notice.delivery
     detail = delivery.detail
+    if notice.superseded:
+        detail += "; superseded: data that came later changed what it told of"
     if notice.repeats:
         times = "once more" if notice.repeats == 1 else f"{notice.repeats} more times"
         detail += f"; it {event.state} {times}, which a rate limit made part of this notice"
@@ -346,6 +374,7 @@ def _record(notice: _Notice) -> ActionRecord:
         state=event.state,
         status=delivery.status,
         count=notice.count,
+        superseded=notice.superseded,
         detail=detail,
         requests=list(delivery.requests),
     )

@@ -13,10 +13,12 @@ from smdbg_core.engine.artifacts import write_artifacts
 from smdbg_core.engine.dispatch import Watch
 from smdbg_core.engine.evidence_recorder import EvidenceRecorder
 from smdbg_core.engine.judge import Judge
+from smdbg_core.engine.measurement_cache import MeasurementCache
 from smdbg_core.engine.plan import Plan, RulePlan
 from smdbg_core.engine.roster import RosterEntry
 from smdbg_core.engine.scan import Scan, ScannedFile
 from smdbg_core.engine.scan_windows import Demand, ScanWindows
+from smdbg_core.engine.scope import Scope
 from smdbg_core.engine.tensor_judge import TensorJudge
 from smdbg_core.engine.window_judge import WindowJudge
 from smdbg_core.errors import DataError
@@ -24,7 +26,7 @@ from smdbg_core.outcomes import Coverage, Outcome, Status
 from smdbg_core.rule import ALL_FRAMEWORKS, ProfilerRule, TensorRule
 from smdbg_core.runs.damage import Damage
 from smdbg_core.runs.framework import framework_of
-from smdbg_core.runs.profiler import Profiler
+from smdbg_core.runs.profiler import Batch, Profiler
 from smdbg_core.runs.run import Run
 from smdbg_core.runs.trial import Trial
 from smdbg_core.runs.views import Measurement, Point, TensorView
@@ -45,6 +47,7 @@ class Evaluation:
     Attributes:
         recorder: Keeps evidence while the run is judged; `None` if no report wants any.
         warnings: What users should know, in the order in which it was noticed.
+        windows: The scan windows of the run, once judging has begun; `None` without profiler output.
     """
 
     def __init__(
@@ -57,6 +60,7 @@ class Evaluation:
         watch: Callable[[RosterEntry], Watch | None] = lambda _: None,
         *,
         evidence: bool = False,
+        cache: MeasurementCache | None = None,
     ) -> None:
         self.warnings: list[str] = []
         self.recorder = EvidenceRecorder(run.trial) if evidence else None
@@ -66,6 +70,12 @@ class Evaluation:
         self._judges: list[TensorJudge] = []
         self._window_judges: list[WindowJudge] = []
         self._entries = entries
+        self._cache = cache
+        self._resources = ExitStack()
+        self._scan: Scan | None = None
+        self.windows: ScanWindows | None = None
+        self._by_clock: list[list[WindowJudge]] = []
+        self._stop_on_first = False
         self._others: dict[str, Run] = {}
         framework = framework_of(run.trial.tensor_names()) if run.trial is not None else None
         for entry in entries:
@@ -135,86 +145,102 @@ class Evaluation:
             others[name] = [self._others[uri] for uri in uris]
         return others
 
-    def judge(
-        self,
-        executor: Executor | None,
-        steps: tuple[int | None, int | None],
-        mode: str | None,
-        stop_on_first: bool,
-        on_step: Callable[[int, int], None] | None,
-        period: tuple[float | None, float | None] = (None, None),
-    ) -> None:
-        """Judge all steps, then all scan windows."""
-        trial = self._run.trial
+    def begin(self, executor: Executor | None, scope: Scope) -> None:
+        """Give every rule its state, and make ready to read.
+
+        Args:
+            executor: Where tensors are measured; by default in this thread.
+            scope: What is judged of the run.
+        """
+        self._stop_on_first = scope.stop_on_first
         for judge in self._judges_by_name.values():
             judge.start()
-        fired = False
-        if trial is not None:
-            fired = self._judge_trial(trial, executor, steps, mode, stop_on_first, on_step)
-        if self._run.profiler is not None and not (fired and stop_on_first):
-            self._judge_profiler(self._run.profiler, stop_on_first, period)
+        if self._run.trial is not None:
+            self._scan = self._new_scan(self._run.trial, executor, scope)
+        if self._run.profiler is not None:
+            self.windows = self._new_windows(self._run.profiler, scope)
 
-    def _judge_trial(
-        self,
-        trial: Trial,
-        executor: Executor | None,
-        steps: tuple[int | None, int | None],
-        mode: str | None,
-        stop_on_first: bool,
-        on_step: Callable[[int, int], None] | None,
-    ) -> bool:
-        plans = [judge.plan for judge in self._judges]
-        plan = Plan(trial, plans, self._others)
-        parallel = trial.storage.parallel
-        with ExitStack() as stack:
-            if executor is None and parallel > 1:
-                # Where reading is waiting, threads read ahead of the judging.
-                executor = stack.enter_context(ThreadPoolExecutor(parallel))
-            scan = Scan(trial, plan, executor, ahead=max(3, parallel), steps=steps, mode=mode)
-            return self._judge_steps(trial, scan, stop_on_first, on_step)
+    def judge(self, on_step: Callable[[int, int], None] | None = None) -> None:
+        """Judge all steps, then all scan windows.
 
-    def _judge_steps(
-        self, trial: Trial, scan: Scan, stop_on_first: bool, on_step: Callable[[int, int], None] | None
-    ) -> bool:
-        total = len(trial.steps())
+        Args:
+            on_step: Told how many steps of how many are judged.
+        """
         fired = False
-        for number, (step, files) in enumerate(scan, start=1):
+        if self._run.trial is not None:
+            fired = self.judge_steps(self._run.trial.steps(), on_step)
+        if self.windows is not None and not (fired and self._stop_on_first):
+            self.judge_windows(self.windows.reader)
+
+    def judge_steps(self, steps: Sequence[int], on_step: Callable[[int, int], None] | None = None) -> bool:
+        """Judge steps, in order, all beyond those that were judged before; whether anything was found."""
+        trial = self._run.trial
+        if self._scan is None or trial is None:
+            return False
+        fired = False
+        for number, (step, files) in enumerate(self._scan.over(steps), start=1):
             fired |= self._judge_step(trial, step, files)
             if on_step is not None:
-                on_step(number, total)
-            if fired and stop_on_first:
+                on_step(number, len(steps))
+            if fired and self._stop_on_first:
                 break
-        self._damaged([*trial.damage, *scan.damage])
         return fired
 
-    def _judge_profiler(
-        self, profiler: Profiler, stop_on_first: bool, period: tuple[float | None, float | None]
-    ) -> None:
-        """All profiler rules, each window with all of its length."""
+    def judge_windows(self, batches: Iterable[Batch]) -> bool:
+        """Judge the scan windows that further profiler output completes; whether anything was found."""
+        if self.windows is None:
+            return False
+        for number, window in self.windows.over(batches):
+            found = [judge.window(window) for judge in self._by_clock[number]]
+            if self._stop_on_first and any(found):
+                return True
+        return False
+
+    def idle(self, clock: float) -> None:
+        """Let rules judge that nothing new came."""
+        for judge in self._judges_by_name.values():
+            judge.idle(clock)
+
+    def recall(self, name: str, finding: Finding) -> None:
+        """Take over what a rule found while nothing came, in an evaluation that this one replaces."""
+        judge = self._judges_by_name.get(name)
+        if judge is not None:
+            judge.recall(finding)
+
+    def end(self) -> None:
+        """Stop reading, and note what was wrong with the data."""
+        self._resources.close()
+        if self._run.trial is not None and self._scan is not None:
+            self._damaged([*self._run.trial.damage, *self._scan.damage])
+        if self._run.profiler is not None and self.windows is not None:
+            self._damaged(self._run.profiler.damage)
+            self.warnings += _window_warnings(self.windows)
+
+    def _new_scan(self, trial: Trial, executor: Executor | None, scope: Scope) -> Scan:
+        plan = Plan(trial, [judge.plan for judge in self._judges], self._others)
+        parallel = trial.storage.parallel
+        if executor is None and parallel > 1:
+            # Where reading is waiting, threads read ahead of the judging.
+            executor = self._resources.enter_context(ThreadPoolExecutor(parallel))
+        mode = scope.mode.upper() if scope.mode else None
+        ahead = max(3, parallel)
+        return Scan(trial, plan, executor, ahead=ahead, steps=scope.steps, mode=mode, cache=self._cache)
+
+    def _new_windows(self, profiler: Profiler, scope: Scope) -> ScanWindows:
+        """The windows for all profiler rules, each with all of its length."""
         by_interval: dict[int, list[WindowJudge]] = {}
         for judge in self._window_judges:
             by_interval.setdefault(judge.rule.scan_interval_us, []).append(judge)
         demands = [_demand(interval, judges) for interval, judges in by_interval.items()]
         on_data = None
         if self.recorder is not None:
-            self.recorder.restrict(*period)
+            self.recorder.restrict(*scope.period)
             on_data = self.recorder.data
-        windows = ScanWindows(profiler, demands, period, on_data)
-        seated = list(by_interval.values())
+        windows = ScanWindows(profiler, demands, scope.period, on_data)
+        self._by_clock = list(by_interval.values())
         for judge in self._window_judges:
             judge.attach(windows)
-        for number, window in windows:
-            fired = [judge.window(window) for judge in seated[number]]
-            if stop_on_first and any(fired):
-                break
-        self._damaged(profiler.damage)
-        if windows.dropped:
-            self.warnings.append(f"{windows.dropped} samples were left out: no finite value, or no time")
-        if windows.unpaired:
-            self.warnings.append(f"{windows.unpaired} ends of events were left out: they had no beginning")
-        if windows.late:
-            text = f"{windows.late} samples or events came after the end of their scan window"
-            self.warnings.append(f"{text}; they count in a later one")
+        return windows
 
     def _damaged(self, damage: Sequence[Damage]) -> None:
         self.warnings += _damage_warnings(damage)
@@ -296,6 +322,19 @@ def _demand(interval: int, judges: Iterable[WindowJudge]) -> Demand:
     reads = [one for judge in judges for one in judge.reads]
     measures = frozenset(measure for one in reads for measure in one.series)
     return Demand(interval, measures, tuple(dict.fromkeys(phase for one in reads for phase in one.phases)))
+
+
+def _window_warnings(windows: ScanWindows) -> list[str]:
+    """What was left out of scan windows, or came too late for its own."""
+    texts = []
+    if windows.dropped:
+        texts.append(f"{windows.dropped} samples were left out: no finite value, or no time")
+    if windows.unpaired:
+        texts.append(f"{windows.unpaired} ends of events were left out: they had no beginning")
+    if windows.late:
+        text = f"{windows.late} samples or events came after the end of their scan window"
+        texts.append(f"{text}; they count in a later one")
+    return texts
 
 
 def _unjudged(entry: RosterEntry, status: Status, reason: str) -> Outcome:

@@ -96,6 +96,16 @@ class Judge(ABC, Generic[RuleT]):
         judged = self.tally.points > points
         return judged or bool(found), self._record(found or (), judged=judged)
 
+    def idle(self, clock: float) -> None:
+        """Judge that nothing new came; what is found keeps no point of its own."""
+        if self._error is None and not self.done:
+            found = self._guard(lambda: tuple(self.rule.idle(clock)), "while waiting")
+            self._record(found or (), waiting=True)
+
+    def recall(self, finding: Finding) -> None:
+        """Take over what an earlier evaluation found while nothing new came."""
+        self._record((finding,), waiting=True)
+
     def finish(self, outcomes: Mapping[str, Outcome]) -> None:
         """Judge the end of the data."""
         if self._error is None and not self.done:
@@ -103,7 +113,9 @@ class Judge(ABC, Generic[RuleT]):
             found = self._guard(lambda: self._hooks.finish(self.rule, self.run), "at the end")
             self._record(found or ())
 
-    def _record(self, found: Iterable[Finding | Artifact], *, judged: bool = False) -> bool:
+    def _record(
+        self, found: Iterable[Finding | Artifact], *, judged: bool = False, waiting: bool = False
+    ) -> bool:
         findings = []
         for one in found:
             if isinstance(one, Artifact):
@@ -114,7 +126,7 @@ class Judge(ABC, Generic[RuleT]):
             if self._on_finding is not None:
                 self._on_finding(self.name, one)
         if self._watch is not None:
-            self._watch.judged(findings, clear=judged and not self.tally.has_open)
+            self._watch.judged(findings, clear=judged and not self.tally.has_open, waiting=waiting)
         return bool(findings)
 
     def _guard(self, call: Callable[[], Any], where: str) -> Any:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from smdbg_core.runs.profiler import Events, Profiler, Samples, ScanWindow, SeriesKey
+from smdbg_core.runs.profiler import Batch, Events, Profiler, Samples, ScanWindow, SeriesKey
 from smdbg_core.runs.profiler.windows import TICK
 
 __all__ = ["Demand", "ScanWindows"]
@@ -46,6 +46,7 @@ class ScanWindows:
         late: Samples and events that came after the end of their window; they count in a later one.
         measures: Dimensions (or names) of the series that were met.
         phases: Phases that were met, read or not.
+        reader: Reads the data that the windows are cut from.
     """
 
     def __init__(
@@ -61,7 +62,8 @@ class ScanWindows:
         begin, end = period
         self._begin = -math.inf if begin is None else begin * 1e6
         self._end = math.inf if end is None else end * 1e6
-        self._reader = profiler.reader(
+        self._keys: list[SeriesKey] = []
+        self.reader = profiler.reader(
             frozenset().union(*(demand.measures for demand in demands)),
             events=any(demand.phases for demand in demands),
         )
@@ -75,26 +77,30 @@ class ScanWindows:
     @property
     def unpaired(self) -> int:
         """Ends of events that had no beginning, or came before it."""
-        return self._reader.unpaired
+        return self.reader.unpaired
 
     @property
     def dropped(self) -> int:
         """Samples left out because their value or time was no finite number."""
-        return self._reader.dropped
+        return self.reader.dropped
 
     def __iter__(self) -> Iterator[tuple[int, ScanWindow]]:
-        """Number of the clock, and the window."""
-        known = 0
-        keys: list[SeriesKey] = []
-        for complete, data in self._reader:
+        """All windows: number of the clock, and the window."""
+        return self.over(self.reader)
+
+    def over(self, batches: Iterable[Batch]) -> Iterator[tuple[int, ScanWindow]]:
+        """The windows that these batches complete; called again, it goes on with later ones."""
+        known = len(self._keys)
+        keys = self._keys
+        for complete, data in batches:
             for number, clock in enumerate(self._clocks):
                 # What was delivered before this batch completes windows that end before its time.
                 for window in clock.due(complete, keys):
                     if self._begin <= window.start < self._end:
                         yield number, window
             if isinstance(data, Samples):
-                if len(self._reader.keys) > known:
-                    keys = self._reader.keys
+                if len(self.reader.keys) > known:
+                    keys = self._keys = self.reader.keys
                     self.measures |= {key.dimension or key.device for key in keys[known:]}
                     known = len(keys)
                 for clock in self._clocks:

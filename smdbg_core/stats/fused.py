@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BLOCK", "FUSED", "FusedPass", "fused", "fused_segments"]
+__all__ = ["BLOCK", "FUSED", "FUSED_VERSION", "FusedPass", "fused", "fused_segments"]
 
 FUSED: Final = (
     "size",
@@ -41,6 +41,9 @@ sign. `variance` and `std` are of the population (divisor n); `l1` and `l2` are 
 tensor. Without any finite element, `sum`, `l1` and `l2` are 0 and the others NaN. Squares are of float64:
 magnitudes beyond 1e150 or below 1e-150 leave its range.
 """
+
+FUSED_VERSION: Final = 1
+"""Changes when the same tensor gives another value; caches depend on it."""
 
 BLOCK: Final = 196608
 """Elements of a block: 768 KiB of float32, which a second-level cache of 1 MiB holds."""

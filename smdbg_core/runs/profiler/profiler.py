@@ -15,9 +15,9 @@ from smdbg_core.runs.profiler.samples import Samples, SamplesReader, SeriesKey
 from smdbg_core.runs.profiler.tensorflow import TensorflowReader, place_of
 from smdbg_core.storage import File, Storage, open_storage
 
-__all__ = ["Batch", "Profiler", "ProfilerReader", "find_profiler", "open_profiler"]
+__all__ = ["FOLDERS", "Batch", "Profiler", "ProfilerReader", "find_profiler", "open_profiler"]
 
-_FOLDERS = ("system", "framework")
+FOLDERS = ("system", "framework")
 
 
 class Batch(NamedTuple):
@@ -93,12 +93,8 @@ class ProfilerReader:
         self._events = EventsReader()
         self._tensorflow = TensorflowReader()
         self._pytorch = PytorchReader()
-        metrics = measures is None or bool(measures)
-        self._files = [
-            (complete, file)
-            for complete, file in in_order(profiler.files)
-            if (metrics if file.kind == "metrics" else events)
-        ]
+        self._metrics = measures is None or bool(measures)
+        self._with_events = events
 
     @property
     def keys(self) -> list[SeriesKey]:
@@ -116,8 +112,18 @@ class ProfilerReader:
         return self._samples.dropped
 
     def __iter__(self) -> Iterator[Batch]:
-        opened = self._profiler.storage.open_all(entry.name for _, entry in self._files)
-        for (complete, entry), (_, file) in zip(self._files, opened, strict=True):
+        yield from self.read(in_order(self._profiler.files))
+        yield Batch(2**62, None)
+
+    def read(self, files: Iterable[tuple[int, ProfilerFile]]) -> Iterator[Batch]:
+        """Read files, each with the time before which everything has been delivered by then."""
+        wanted = [
+            (complete, file)
+            for complete, file in files
+            if (self._metrics if file.kind == "metrics" else self._with_events)
+        ]
+        opened = self._profiler.storage.open_all(entry.name for _, entry in wanted)
+        for (complete, entry), (_, file) in zip(wanted, opened, strict=True):
             try:
                 if isinstance(file, DataError):
                     raise file
@@ -131,7 +137,6 @@ class ProfilerReader:
                 self._profiler.add_damage([lost])
         for reader in (self._samples, self._events, self._tensorflow, self._pytorch):
             self._profiler.add_damage(reader.damage)
-        yield Batch(2**62, None)
 
     def _read(self, entry: ProfilerFile, file: File) -> Iterator[Samples | Events]:
         if entry.kind == "metrics":
@@ -149,7 +154,7 @@ def find_profiler(storage: Storage) -> Profiler | None:
 
     Traces of PyTorch's profiler lie in the folder itself.
     """
-    names = [name for folder in _FOLDERS for name in storage.names(folder)]
+    names = [name for folder in FOLDERS for name in storage.names(folder)]
     files = [file for file in map(classify, names) if file is not None]
     files += _pytorch_traces(storage)
     ended = any(name.rpartition("/")[2] == END_MARKER for name in names)

@@ -1,11 +1,13 @@
-"""Trials: folders of saved tensors, opened and asked."""
+"""Trials: saved tensors of one training, asked."""
 
 from __future__ import annotations
 
 import re
 import struct
+from bisect import insort
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 from numpy.typing import NDArray
@@ -14,18 +16,16 @@ from smdbg_core.errors import ConfigError, DataError, MissingDataError
 from smdbg_core.runs.damage import Damage, RecordError, damage_of
 from smdbg_core.runs.trial.collections import Collection, CollectionReader
 from smdbg_core.runs.trial.event_file import EventFileReader, Record
-from smdbg_core.runs.trial.index import IndexReader, Layout, StepFile
+from smdbg_core.runs.trial.index import Layout, StepFile
 from smdbg_core.runs.trial.modes import Mode
 from smdbg_core.runs.trial.records import HEADER, START
 from smdbg_core.runs.trial.tensor import Tensor
 from smdbg_core.spelling import nearest
-from smdbg_core.storage import Storage, open_storage
+from smdbg_core.storage import Storage
 
-__all__ = ["Trial", "open_trial", "read_trial"]
+__all__ = ["Trial"]
 
-_END_MARKER = "training_job_end.ts"
 _STARTS = 1024
-_INDEX_NAME = re.compile(r"(\d{1,18})_.+\.(?:json|csv)", re.DOTALL)
 
 
 class Trial:
@@ -53,26 +53,40 @@ class Trial:
         self._files: dict[int, list[StepFile]] = {}
         self._by_mode: dict[Mode, dict[int, int]] = defaultdict(dict)
         self._layouts: dict[int, Layout] = {}
-        workers = set(collections.workers)
+        self._steps: list[int] = []
+        self._wall_times: dict[int, float | None] = {}
+        self._starts: dict[str, bytes] = {}
+        self._names: dict[str, None] | None = None
+        self._declared_workers = collections.num_workers
+        self.workers = tuple(sorted(collections.workers))
+        self.extend(files)
+
+    def __repr__(self) -> str:
+        return f"<Trial {self.uri}: {len(self._steps)} steps, {len(self.tensor_names())} tensors>"
+
+    def extend(self, files: Iterable[StepFile]) -> None:
+        """Take in what was saved since: further steps, or further workers of a step that is known.
+
+        Args:
+            files: In the order of steps, then workers; new steps lie beyond those that are known.
+        """
+        workers = set(self.workers)
         for file in files:
             known = self._files.get(file.step)
             if known is None:
                 self._files[file.step] = [file]
+                self._steps.append(file.step)
                 self._by_mode[file.mode].setdefault(file.mode_step, file.step)
             else:
-                known.append(file)
+                insort(known, file, key=attrgetter("worker"))
+                self._wall_times.pop(file.step, None)
             workers.add(file.worker)
-            self._layouts.setdefault(id(file.layout), file.layout)
+            if id(file.layout) not in self._layouts:
+                self._layouts[id(file.layout)] = file.layout
+                self._names = None
         self.workers = tuple(sorted(workers))
-        self.num_workers = collections.num_workers or max(1, len(self.workers))
+        self.num_workers = self._declared_workers or max(1, len(self.workers))
         self.modes = tuple(mode for mode in Mode if mode in self._by_mode)
-        self._steps = sorted(self._files)
-        self._names: dict[str, None] | None = None
-        self._wall_times: dict[int, float | None] = {}
-        self._starts: dict[str, bytes] = {}
-
-    def __repr__(self) -> str:
-        return f"<Trial {self.uri}: {len(self._steps)} steps, {len(self.tensor_names())} tensors>"
 
     @property
     def damage(self) -> list[Damage]:
@@ -254,87 +268,6 @@ class Trial:
                         yield tensor, payload.array(content)
         except DataError as error:
             self.add_damage([damage_of(error, name).damage])
-
-
-def open_trial(path: str, *, steps: tuple[int | None, int | None] | None = None) -> Trial:
-    """Open a folder of saved tensors; nothing is waited for.
-
-    Args:
-        path: The folder; blanks around it are dropped, `~` is the home folder.
-        steps: Global steps `begin <= step < end` whose index files are read; `None` leaves an end open.
-
-    Raises:
-        MissingDataError: There is no such folder, or no trial in it.
-        ConfigError: The range of steps is empty.
-        DataAccessError: The folder cannot be listed.
-    """
-    return read_trial(open_storage(str(path).strip()), steps=steps)
-
-
-def read_trial(storage: Storage, *, steps: tuple[int | None, int | None] | None = None) -> Trial:
-    """The same, of a storage that is open already."""
-    begin, end = steps or (None, None)
-    if begin is not None and end is not None and begin >= end:
-        message = f"steps {begin}:{end} are none: the end must be above the beginning"
-        raise ConfigError(message)
-    storage.require_folder()
-    collections = CollectionReader()
-    index = IndexReader()
-    damage: list[Damage] = []
-    for name, data in _contents(storage, storage.names("collections/000000000"), damage):
-        collections.read(name, data)
-    listed = [name for name in storage.names("index") if name.endswith((".json", ".csv"))]
-    seen_index = bool(listed)
-    wanted = [name for name in listed if steps is None or _within(name, begin, end)]
-    files = []
-    for name, data in _contents(storage, wanted, damage):
-        file = index.read(name, data)
-        if file is not None:
-            files.append(file)
-    files.sort(key=lambda file: (file.step, file.worker))
-    if not files and not (steps is not None and seen_index):
-        raise MissingDataError(storage.uri, _nothing_there(storage, collections, seen_index, index.damage))
-    trial = Trial(storage, files, collections, storage.exists(_END_MARKER))
-    trial.add_damage([*damage, *collections.damage, *index.damage])
-    return trial
-
-
-def _contents(storage: Storage, names: Iterable[str], damage: list[Damage]) -> Iterator[tuple[str, bytes]]:
-    """Names and contents of files; those that cannot be read are noted as damage."""
-    for name, file in storage.open_all(names):
-        try:
-            if isinstance(file, DataError):
-                raise file
-            with file:
-                yield name, file.read(0, file.size)
-        except DataError as error:
-            damage.append(damage_of(error, name).damage)
-        except OSError as error:
-            damage.append(Damage(name, None, "unreadable", error.strerror or str(error)))
-
-
-def _within(name: str, begin: int | None, end: int | None) -> bool:
-    matched = _INDEX_NAME.fullmatch(name.rpartition("/")[2])
-    if matched is None:
-        return True
-    step = int(matched[1])
-    return (begin is None or step >= begin) and (end is None or step < end)
-
-
-def _nothing_there(
-    storage: Storage, collections: CollectionReader, seen_index: bool, damage: list[Damage]
-) -> str:
-    """Which of the many ways of having no data this is."""
-    if seen_index:
-        first = damage[0] if damage else None
-        return "no index file can be read" + (f": {first.file}: {first.detail}" if first else "")
-    if collections.collections:
-        return "collections were configured, but no step was saved; check the save interval and the hook"
-    if next(storage.names("events"), None) is not None:
-        return "event files without index files: copy the folder `index` of the trial as well"
-    if storage.is_empty():
-        return "the folder is empty"
-    return "not a trial: a trial has the folders collections, events and index"
 
 
 def _mode(mode: str | None) -> Mode | None:
