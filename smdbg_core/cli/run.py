@@ -13,6 +13,7 @@ from typing import Any
 import click
 import msgspec
 
+from smdbg_core.cli.following import interruptible, teller, waiter
 from smdbg_core.cli.main import FAILURE
 from smdbg_core.cli.options import parse_parameters, parse_period, parse_steps
 from smdbg_core.cli.table import render_table
@@ -20,14 +21,16 @@ from smdbg_core.discovery.hooks import Hooks
 from smdbg_core.discovery.registry import Registry
 from smdbg_core.engine.config import Config
 from smdbg_core.engine.evaluate import evaluate
+from smdbg_core.engine.follow import follow as follow_run
+from smdbg_core.engine.measurement_cache import cache_folder
 from smdbg_core.engine.roster import RuleConfig
 from smdbg_core.errors import ConfigError
-from smdbg_core.findings import Finding
 from smdbg_core.outcomes import Report
 from smdbg_core.report.html.extra import missing_extra
-from smdbg_core.report.json import render_finding_line, render_json, render_lines
+from smdbg_core.report.json import render_json, render_lines
 from smdbg_core.report.junit import render_junit
 from smdbg_core.report.output import write_report
+from smdbg_core.sagemaker.job_end import JobEnd
 from smdbg_core.sagemaker.jobs import load_plan
 
 __all__ = ["command", "exit_status", "progress"]
@@ -70,6 +73,34 @@ _FORMATS = ("table", "json", "jsonl", "junit")
 @click.option("--from", "begin", metavar="T", help="Judge profiler output from this time on, UTC.")
 @click.option("--to", "end", metavar="T", help="Judge profiler output up to, not including, this time.")
 @click.option("--stop-on-first", is_flag=True, help="End as soon as anything fires.")
+@click.option(
+    "--follow",
+    is_flag=True,
+    help="Judge the run while it is written, until it ends; PATH may not be there yet.",
+)
+@click.option(
+    "--poll",
+    type=click.FloatRange(0.01),
+    metavar="SECONDS",
+    help="With --follow: time between two looks.  [default: 0.5; 10 on S3]",
+)
+@click.option(
+    "--grace",
+    type=click.FloatRange(0),
+    default=30,
+    show_default=True,
+    metavar="SECONDS",
+    help="With --follow: how long a late worker is waited for.",
+)
+@click.option(
+    "--idle-timeout",
+    type=click.FloatRange(0),
+    default=3600,
+    show_default=True,
+    metavar="SECONDS",
+    help="With --follow: end when nothing came for so long.",
+)
+@click.option("--no-cache", is_flag=True, help="Measure everything anew; keep no measurements for next time.")
 @click.option("--jobs", type=click.IntRange(1, 256), metavar="N", help="Measure in N processes.")
 @click.option(
     "--format",
@@ -106,6 +137,11 @@ def command(
     begin: str | None,
     end: str | None,
     stop_on_first: bool,
+    follow: bool,
+    poll: float | None,
+    grace: float,
+    idle_timeout: float,
+    no_cache: bool,
     jobs: int | None,
     output_format: str,
     output: Path | None,
@@ -131,28 +167,35 @@ def command(
     asked = _asked(settings, rules)
     if output_format not in _FORMATS and not Hooks(registry.load_hooks()).has("smdbg_render_report"):
         raise click.UsageError(f"no format {output_format!r}; there are {', '.join(_FORMATS)}")
-    stream = sys.stdout if output_format == "jsonl" else None
-    with _executor(jobs) as executor, progress(quiet) as on_step:
-        report = evaluate(
-            path,
-            asked,
-            actions=[settings.action(name) for name in actions],
-            dry_run=dry_run,
-            state=state,
-            job_name=job_name or settings.job_name,
-            parameters=given,
-            preset=preset or settings.preset,
-            registry=registry,
-            executor=executor,
-            steps=parse_steps(steps),
-            mode=mode,
-            period=parse_period(begin, end),
-            stop_on_first=stop_on_first,
-            output=output,
-            on_finding=_streamer() if stream else None,
-            on_step=on_step,
-            evidence=output is not None and missing_extra() is None,
-        )
+    job_name = job_name or settings.job_name
+    options: dict[str, Any] = {
+        "actions": [settings.action(name) for name in actions],
+        "dry_run": dry_run,
+        "state": state,
+        "job_name": job_name,
+        "parameters": given,
+        "preset": preset or settings.preset,
+        "registry": registry,
+        "steps": parse_steps(steps),
+        "mode": mode,
+        "period": parse_period(begin, end),
+        "stop_on_first": stop_on_first,
+        "output": output,
+        "cache": None if no_cache else cache_folder(),
+        "evidence": output is not None and missing_extra() is None,
+    }
+    if follow:
+        options |= {"poll": poll, "grace": grace, "idle_timeout": idle_timeout, "on_wait": waiter(quiet)}
+        if job_name is not None:
+            options["job_end"] = JobEnd(job_name, time.monotonic, _warn)
+        with _executor(jobs) as executor, interruptible():
+            report = follow_run(path, asked, executor=executor, on_finding=teller(output_format), **options)
+    else:
+        on_finding = teller(output_format) if output_format == "jsonl" else None
+        with _executor(jobs) as executor, progress(quiet) as on_step:
+            report = evaluate(
+                path, asked, executor=executor, on_finding=on_finding, on_step=on_step, **options
+            )
     if verbose:
         _log(report, verbose, log_format)
     click.echo(_render(report, output_format, registry, quiet), nl=False)
@@ -235,8 +278,8 @@ def progress(quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
             click.echo("\r" + " " * 40 + "\r", err=True, nl=False)
 
 
-def _streamer() -> Callable[[str, Finding], None]:
-    return lambda name, finding: click.echo(render_finding_line(name, finding), nl=False)
+def _warn(text: str) -> None:
+    click.echo(f"warning: {text}", err=True)
 
 
 def _render(report: Report, output_format: str, registry: Registry, quiet: bool) -> str:

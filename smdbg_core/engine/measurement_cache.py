@@ -32,6 +32,8 @@ from smdbg_core.storage import Version
 __all__ = ["MeasurementCache", "Remembered", "cache_folder"]
 
 LAYOUT: Final = 1
+"""Version of what is written; caches of another one are emptied."""
+
 LIMIT: Final = 1 << 30
 """Bytes that all caches in one folder may take; the longest unused go first."""
 
@@ -67,8 +69,12 @@ class _Value(msgspec.Struct, array_like=True):
     shape: tuple[int, ...]
     dtype: str
     non_finite: int
-    numeric: bool
-    fused: dict[str, int | float]
+    names: tuple[str, ...]
+    """Statistics of the fused pass."""
+
+    row: tuple[int | float, ...] | None
+    """Their values; `None` for what are no numbers."""
+
     extras: dict[str, Any]
     compares: dict[str, Any]
     from_reductions: bool
@@ -110,6 +116,7 @@ class MeasurementCache:
         self._file = folder / f"{name}.sqlite3"
         self._limit = limit
         self._version = version
+        self._versions: dict[tuple[str, str], Version | None] = {}
         self._connection: sqlite3.Connection | None = None
         self._closed = False
         self._pending: dict[str, tuple[str, bytes]] = {}
@@ -120,14 +127,18 @@ class MeasurementCache:
 
     def find(self, task: FileTask) -> Remembered | None:
         """What a task would measure, if all of it is known."""
-        version = self._version(task.uri, task.event_file)
-        content = self._load(task.event_file, version)
+        self._versions.clear()
+        content = self._load(task.event_file, self._version_of(task.uri, task.event_file))
         if content is None:
             return None
         measurements: list[Measurement | None] = []
         for index, item in enumerate(task.items):
             value = content.values.get(item.name)
-            if value is None or _source(value) != (item.span, item.reductions, item.shape):
+            if value is None or (value.span, value.reductions, value.declared_shape) != (
+                item.span,
+                item.reductions,
+                item.shape,
+            ):
                 return None
             references = task.references[index] if task.references else ()
             known = self._measurement(value, item, references)
@@ -139,7 +150,8 @@ class MeasurementCache:
 
     def store(self, task: FileTask, measurements: Sequence[Measurement | None], start: bytes) -> None:
         """Keep what a task has measured, beside what is known of the same file."""
-        version = self._version(task.uri, task.event_file)
+        self._versions.clear()
+        version = self._version_of(task.uri, task.event_file)
         if version is None or not self._room or any(one is None for one in measurements):
             return
         content = self._load(task.event_file, version) or _Content(start, {})
@@ -191,18 +203,18 @@ class MeasurementCache:
         self, value: _Value, item: Item, references: Sequence[Sequence[Reference]]
     ) -> Measurement | None:
         """A measurement with all that is wanted, `None` if something is not known."""
-        row: tuple[float, ...] | None = None
+        wanted, row = item.wanted, value.row
+        extras: tuple[Any, ...] = ()
+        compares: tuple[tuple[Comparison, ...], ...] = ()
         try:
-            if value.numeric:
-                row = tuple([value.fused[name] for name in item.wanted.fused])
-            extras = tuple(_decoded(value.extras[_key(*extra)], extra[0]) for extra in item.wanted.extras)
-            compares = tuple(
-                self._comparisons(value, key, found)
-                for key, found in zip(
-                    item.wanted.compares, references or [()] * len(item.wanted.compares), strict=True
-                )
-            )
-        except (KeyError, _UnstorableError):
+            if row is not None and value.names != wanted.fused:
+                row = tuple(row[value.names.index(name)] for name in wanted.fused)
+            if wanted.extras:
+                extras = tuple(_decoded(value.extras[_key(*extra)], extra[0]) for extra in wanted.extras)
+            if wanted.compares:
+                found = zip(wanted.compares, references or [()] * len(wanted.compares), strict=True)
+                compares = tuple(self._comparisons(value, key, others) for key, others in found)
+        except (KeyError, ValueError, _UnstorableError):
             return None
         return Measurement(
             value.shape, value.dtype, value.non_finite, row, extras, compares, value.from_reductions
@@ -220,8 +232,8 @@ class MeasurementCache:
             measurement.shape,
             measurement.dtype,
             measurement.non_finite,
-            row is not None,
-            {} if row is None else dict(zip(wanted.fused, map(_number, row), strict=True)),
+            wanted.fused,
+            None if row is None else tuple(map(_number, row)),
             {
                 _key(*extra): _encoded(one, extra[0])
                 for extra, one in zip(wanted.extras, measurement.extras, strict=False)
@@ -250,12 +262,18 @@ class MeasurementCache:
         """A comparison is what it is only beside the very files that it was made with."""
         parts = [_key(key[0], *key[1])]
         for reference in references:
-            version = self._version(reference.uri, reference.event_file)
+            version = self._version_of(reference.uri, reference.event_file)
             if version is None:
                 raise _UnstorableError
-            place = reference.mode_step, reference.run, reference.uri, reference.event_file
-            parts.append(repr((place, reference.span, tuple(version))))
-        return hashlib.sha256("\n".join(parts).encode(errors="surrogatepass")).hexdigest()
+            parts.append(repr((*reference, *version)))
+        return "\n".join(parts)
+
+    def _version_of(self, uri: str, name: str) -> Version | None:
+        """The version of a file; while one task is looked at, each file is asked for once."""
+        key = uri, name
+        if key not in self._versions:
+            self._versions[key] = self._version(uri, name)
+        return self._versions[key]
 
     def _load(self, place: str, version: Version | None) -> _Content | None:
         if version is None:
@@ -339,9 +357,14 @@ def _joined(known: _Value | None, new: _Value) -> _Value:
     """What is known of a tensor from several scans; a tensor that lies elsewhere is another one."""
     if known is None or _source(known) != _source(new):
         return new
+    names, row = new.names, new.row
+    if row is not None and known.row is not None:
+        fused = dict(zip(known.names, known.row, strict=True)) | dict(zip(names, row, strict=True))
+        names, row = tuple(fused), tuple(fused.values())
     return msgspec.structs.replace(
         new,
-        fused=known.fused | new.fused,
+        names=names,
+        row=row,
         extras=known.extras | new.extras,
         compares=known.compares | new.compares,
     )

@@ -11,7 +11,7 @@ from smdbg_core.findings import Finding
 from smdbg_core.outcomes import Coverage, Outcome, Report, RunSummary
 from smdbg_core.rule import Documentation
 
-__all__ = ["plain", "render_console"]
+__all__ = ["finding_line", "plain", "render_console"]
 
 _SHOWN = 5
 _DETAILED = 3
@@ -39,6 +39,13 @@ def render_console(
         style: Colours texts; without one there are no colours.
     """
     return "\n".join(_Console(report, documentation or {}, max(width, 40), style).lines()) + "\n"
+
+
+def finding_line(name: str, finding: Finding) -> str:
+    """One finding as a line, with the rule instance that made it."""
+    where = _where([finding])
+    place = f"{plain(finding.subject)}, {where}" if where else plain(finding.subject)
+    return f"{plain(name)}: {place}: {plain(finding.message)}"
 
 
 def plain(text: str) -> str:
