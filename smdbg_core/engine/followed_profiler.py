@@ -101,7 +101,7 @@ class FollowedProfiler:
         self._handed_out |= {file.name for file in new}
         yield from reader.read((self._complete, file) for file in new)
         now = self._clock.monotonic()
-        for file in new:
+        for file in filter(reader.wants, new):
             self._advance(file, now)
         self._complete = max(self._complete, self._watermark(now))
         yield Batch(self._complete, None)

@@ -115,13 +115,13 @@ class ProfilerReader:
         yield from self.read(in_order(self._profiler.files))
         yield Batch(2**62, None)
 
+    def wants(self, file: ProfilerFile) -> bool:
+        """Whether anything of a file is read."""
+        return self._metrics if file.kind == "metrics" else self._with_events
+
     def read(self, files: Iterable[tuple[int, ProfilerFile]]) -> Iterator[Batch]:
         """Read files, each with the time before which everything has been delivered by then."""
-        wanted = [
-            (complete, file)
-            for complete, file in files
-            if (self._metrics if file.kind == "metrics" else self._with_events)
-        ]
+        wanted = [(complete, file) for complete, file in files if self.wants(file)]
         opened = self._profiler.storage.open_all(entry.name for _, entry in wanted)
         for (complete, entry), (_, file) in zip(wanted, opened, strict=True):
             try:
