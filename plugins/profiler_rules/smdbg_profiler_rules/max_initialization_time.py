@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal
 
-from smdbg_core import Finding, Measurements, Meta, ProfilerRule, RuleRun, ScanReads, ScanWindow
+from smdbg_core import Finding, Measurements, Meta, Place, ProfilerRule, RuleRun, ScanReads, ScanWindow
 
 __all__ = ["MaxInitializationTime"]
 
@@ -51,9 +51,12 @@ class MaxInitializationTime(ProfilerRule):
         self._last = self._last_end = 0
         self._steps = self._fired = 0
         self._settled = False
+        self._place: Place | None = None
+        self._idle_since: float | None = None
 
     def evaluate(self, window: ScanWindow) -> Iterator[Finding]:
         """Judge how long the first step has been waited for."""
+        self._idle_since = None
         for series in window.series("CPUUtilization", "GPUUtilization", "MemoryUsedPercent"):
             self._job = min(self._job[0], int(series.times[0])), max(self._job[1], int(series.times[-1]))
         for events in window.events(lambda phase: phase == _INITIALIZATION):
@@ -65,7 +68,7 @@ class MaxInitializationTime(ProfilerRule):
                 self._first, self._first_number = step.start, step.number
             self._last = max(self._last, step.start)
             self._last_end = max(self._last_end, step.end)
-        place = window.place("first step")
+        place = self._place = window.place("first step")
         if not self._expected:
             self.skip(place, "not applicable: no framework events are recorded, so no step can appear")
             return
@@ -93,6 +96,21 @@ class MaxInitializationTime(ProfilerRule):
         found = self.judge(place, "minutes", waited, ">", self.threshold, message=message)
         self._fired += len(found)
         yield from found
+
+    def idle(self, clock: float) -> Iterable[Finding]:
+        """Judge the silence of a followed job that has not come to its first step."""
+        if self._idle_since is None:
+            self._idle_since = clock
+        started = self._expected and not self._from_traces and bool(self._job[1])
+        if self._place is None or self._settled or not started:
+            return ()
+        waited = (self._job[1] - self._job[0]) / _MINUTE + (clock - self._idle_since) / 60
+        if waited <= self.threshold:
+            return ()
+        self._settled = True
+        self._fired += 1
+        message = f"the first step has not come after {waited:.4g} minutes"
+        return self.judge(self._place, "minutes", waited, ">", self.threshold, message=message)
 
     def measurements(self) -> Measurements:
         """Beginning and end of the job and of its steps."""

@@ -281,3 +281,27 @@ def test_profiler_output_in_any_order(profiled: Path, tmp_path: Path, seed: int)
     found, later = document(report), document(evaluate(tmp_path / "run"))
     found["warnings"] = [one for one in found["warnings"] if "following ended" not in one]
     assert found == later
+
+
+def test_a_first_step_that_never_comes_is_told_in_the_silence(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    job = Job().ticks({("cpu0", "CPUUtilization"): [5.0] * 400}).event("Initialization", 0, 10)
+    job.write(source, end=False)
+    clock = ScheduledClock(
+        source, tmp_path / "run", [Arrival(_written(name), name) for name in files(source)]
+    )
+    told: list[tuple[float, float | None]] = []
+    report = follow(
+        tmp_path / "run",
+        ["MaxInitializationTime"],
+        parameters={"MaxInitializationTime": {"threshold": 10}},
+        clock=clock,
+        poll=POLL,
+        idle_timeout=900,
+        on_finding=lambda _, finding: told.append((clock.now, finding.value)),
+    )
+    ((time, value),) = told
+    assert value is not None
+    assert 10 < value < 10.1
+    assert 10 * 60 < time < 13 * 60
+    assert report.outcome("MaxInitializationTime").status == "fired"
