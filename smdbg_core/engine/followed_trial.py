@@ -59,14 +59,12 @@ class FollowedTrial:
         Args:
             everything: Look at all index files rather than at those of steps that were not handed out.
         """
-        trial = self.trial
-        handed_out = frozenset(trial.steps()[: self._position]) if trial is not None else frozenset()
-        pending = trial.steps()[self._position :] if trial is not None else []
-        last = max(handed_out, default=None)
-        since = None if everything else pending[0] if pending else last
-        growth = self._growing.look(since=since)
-        if growth.another or growth.changed & handed_out:
-            self.changed = self.changed or bool(handed_out)
+        steps = self.trial.steps() if self.trial is not None else []
+        last = steps[self._position - 1] if self._position else None
+        pending = steps[self._position] if self._position < len(steps) else last
+        growth = self._growing.look(since=None if everything else pending)
+        if last is not None and (growth.another or any(step <= last for step in growth.changed)):
+            self.changed = True
         return growth.new
 
     def begin_again(self) -> None:

@@ -15,6 +15,10 @@ from smdbg_core.storage.storage import Listed, Version
 __all__ = ["LocalFile", "LocalStorage"]
 
 
+_PLAIN = 1024
+"""How many folders are remembered to hold no symbolic link."""
+
+
 class LocalFile:
     """An open file; use it in a `with` statement.
 
@@ -234,6 +238,8 @@ class LocalStorage:
             return True
         if os.path.islink(os.path.join(self.uri, folder)) or not self._is_plain(folder.rpartition("/")[0]):
             return False
+        if len(self._plain) >= _PLAIN:
+            self._plain.clear()
         self._plain.add(folder)
         return True
 

@@ -112,6 +112,7 @@ class IndexReader:
         self._decode = msgspec.json.Decoder(_Document).decode
         self._layouts: dict[tuple[bytes, bytes], Layout] = {}
         self._shared: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._workers: dict[str, str] = {}
 
     def read(self, name: str, data: bytes) -> StepFile | None:
         """Decode one index file; `None` if it is damaged beyond use.
@@ -147,9 +148,8 @@ class IndexReader:
         if event_file is None and any(entry.span or entry.reductions for entry in layout.entries.values()):
             self.damage.append(Damage(name, None, "inconsistent", "tensors, but no event_file_name"))
             return None
-        return StepFile(
-            int(matched[1]), worker_of(matched[2]), mode, document.meta.mode_step, event_file, layout
-        )
+        worker = self._workers.setdefault(matched[2], worker_of(matched[2]))
+        return StepFile(int(matched[1]), worker, mode, document.meta.mode_step, event_file, layout)
 
     def _layout(self, name: str, document: _Document) -> Layout:
         key = bytes(document.tensor_payload), bytes(document.shape_payload)
