@@ -17,6 +17,7 @@ PAGES = [
     "README.md",
     "docs/actions.md",
     "docs/capture.md",
+    "docs/following.md",
     "docs/profiler.md",
     "docs/sagemaker.md",
     "docs/trials.md",
