@@ -65,6 +65,8 @@ def load(spec: PluginSpec) -> Loaded:
 def load_file(reference: str) -> type[Any]:
     """The class behind `path/to/file.py:ClassName`, for rules that a configuration names.
 
+    A class that was written for smdebug is adapted.
+
     Raises:
         ConfigError: There is no such file or class.
         PluginLoadError: The file cannot be executed.
@@ -74,8 +76,13 @@ def load_file(reference: str) -> type[Any]:
     if not colon or path.suffix != ".py" or not path.is_file():
         message = f"{reference!r}: expected path/to/file.py:ClassName, with a file that exists"
         raise ConfigError(message)
-    module = import_file(f"smdbg_file_{path.stem}_{abs(hash(path.resolve())):x}", str(path))
+    from smdbg_core import smdebug
+
+    with smdebug.standing_in():
+        module = import_file(f"smdbg_file_{path.stem}_{abs(hash(path.resolve())):x}", str(path))
     found: type[Any] | None = getattr(module, name, None)
+    if smdebug.is_custom_rule(found):
+        return smdebug.adapted(found)  # type: ignore[arg-type]
     complaint = unfit("rule", name, found)
     if complaint or found is None:
         message = f"{reference!r}: {complaint}"

@@ -122,7 +122,8 @@ class Roster:
     def _configured(self, config: RuleConfig) -> Iterator[RosterEntry]:
         if config.file is not None:
             rule_class = load_file(config.file)
-            rule = self._make(rule_class, config.parameters, config.name)
+            given = self._given(rule_class.__name__)
+            rule = self._make(rule_class, {**given, **config.parameters}, config.name)
             if rule is not None:
                 yield from self._entry(rule_class.__name__, config.name, rule, config.actions, config.file)
             return

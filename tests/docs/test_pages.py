@@ -20,6 +20,7 @@ PAGES = [
     "docs/following.md",
     "docs/profiler.md",
     "docs/sagemaker.md",
+    "docs/smdebug-rules.md",
     "docs/trials.md",
     "docs/writing-rules.md",
 ]
