@@ -108,6 +108,14 @@ class AdaptedRule(TensorRule):
     _target: ClassVar[type[Any]]
     _arguments: ClassVar[dict[str, _Argument]]
 
+    def __init__(self, **parameters: Any) -> None:
+        # The service gives every parameter as text, and that is what such constructors are written for.
+        texts = {name for name, argument in self._arguments.items() if argument.kind in (None, str)}
+        for name, value in parameters.items():
+            if name.lower() in texts and isinstance(value, int | float):
+                parameters[name] = str(value)
+        super().__init__(**parameters)
+
     def reads(self) -> Reads:
         """Nothing that is measured beforehand: the rule reads what it asks for."""
         return Reads(everything=True, strings=True)
