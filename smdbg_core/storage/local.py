@@ -138,7 +138,7 @@ class LocalStorage:
         """
         try:
             with os.scandir(self.uri) as entries:
-                return sorted(entry.name for entry in entries if not entry.is_dir())
+                return sorted(entry.name for entry in entries if not _is_folder(entry))
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
@@ -245,6 +245,14 @@ class LocalStorage:
 
     def _leads_inside(self, path: str) -> bool:
         return os.path.commonpath([os.path.realpath(path), self._real_root]) == self._real_root
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is a folder, or a symbolic link to one; a link to itself is neither."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
 
 
 def _failure(name: str, error: OSError) -> DataError:
