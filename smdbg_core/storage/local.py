@@ -92,11 +92,12 @@ class LocalStorage:
             return
         except OSError as error:
             raise DataAccessError(os.path.join(self.uri, folder), _reason(error)) from error
-        for name, is_folder in listed:
+        for base, is_folder in listed:
+            name = f"{folder}/{base}" if folder else base
             if is_folder:
-                yield from self.names(f"{folder}/{name}")
+                yield from self.names(name)
             else:
-                yield f"{folder}/{name}"
+                yield name
 
     def entries(self, folder: str, after: str = "") -> Iterator[Listed]:
         """What lies below `folder` at this moment; a file that took another's place has another token.
