@@ -44,14 +44,16 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 @hookspec(firstresult=True)
 def smdbg_open_run(uri: str, options: dict[str, Any]) -> Run | None:
-    """Open a run; called once for each run, before anything is planned.
+    """Open a run; called before anything is planned, and when a followed run has ended once more.
 
     Args:
         uri: The path or URI as it was given.
         options: `steps`: the range of global steps to read, or `None`.
 
     Returns:
-        The opened run, or `None` to leave it to the next plugin; the core opens local folders.
+        The opened run, or `None` to leave it to the next plugin; the core opens local folders and
+        `s3://`. For another kind of store, implement `smdbg_core.storage.Storage` and return
+        `open_run(storage)`.
 
     An exception ends the evaluation; a `DataError` is reported as the user's.
     """

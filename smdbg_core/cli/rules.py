@@ -40,7 +40,7 @@ def command(framework: str | None, output_format: str, config: str | None) -> in
         if framework is None or framework.lower() in rule.frameworks:
             rows.append(
                 {
-                    "name": spec.name if registry.has_bare_name(spec) else spec.qualified,
+                    "name": registry.shortest_name(spec),
                     "kind": spec.kind,
                     "group": rule.group,
                     "frameworks": list(rule.frameworks),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 from smdbg_core import hookspecs
-from smdbg_core.errors import PluginContractError, PluginExecutionError, SmdbgError, Veto
+from smdbg_core.errors import PluginExecutionError, SmdbgError, Veto
 from smdbg_core.findings import Artifact, Finding
 from smdbg_core.hookspecs import PROJECT, hookimpl
 from smdbg_core.runs.run import Run, open_run
@@ -111,20 +111,31 @@ class Hooks:
 
     def register(self, identity: str, plugin: object) -> None:
         """Add a plugin; one that does not fit the hook specifications is refused and named."""
+        complaint = self._register(identity, plugin)
+        if complaint is not None:
+            self._mourn(identity, plugin)
+            self.problems.append(f"{identity}: not registered: {complaint}")
+
+    @classmethod
+    def complaint(cls, plugin: object) -> str | None:
+        """Why a plugin does not fit the hook specifications, `None` if it does."""
+        return cls()._register("plugin", plugin)
+
+    def _register(self, identity: str, plugin: object) -> str | None:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # an argument that pluggy deprecates is no news to users
                 self._manager.register(plugin, name=identity)
             unknown = self._unknown_hooks(plugin)
-            if unknown:
-                message = f"no such hook: {', '.join(unknown)}"
-                raise PluginContractError(identity, message)
-        except Exception as error:  # noqa: BLE001 - isolation: attributes of a plugin may do anything
-            if self._manager.get_plugin(identity) is not None:
-                self._manager.unregister(name=identity)
-            self._mourn(identity, plugin)
-            text = error.message if isinstance(error, PluginContractError) else _describe(error)
-            self.problems.append(f"{identity}: not registered: {text}")
+            complaint = f"no such hook: {', '.join(unknown)}" if unknown else None
+        except pluggy.PluginValidationError as error:
+            # The first of its lines names the plugin, in another spelling than ours.
+            complaint = "; ".join(str(error).splitlines()[1:]) or str(error)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - isolation: attributes of a plugin may do anything
+            complaint = _describe(error)
+        if complaint is not None and self._manager.get_plugin(identity) is not None:
+            self._manager.unregister(name=identity)
+        return complaint
 
     def _unknown_hooks(self, plugin: object) -> list[str]:
         callers = self._manager.get_hookcallers(plugin) or []

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import os
 import sys
-import time
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import util
 from pathlib import Path
@@ -33,14 +33,12 @@ class Loaded(NamedTuple):
 
     spec: PluginSpec
     object: Any
-    seconds: float
-    """How long the import took."""
 
 
 def load(spec: PluginSpec) -> Loaded:
     """Import a plugin and check that it is what its entry-point group promises.
 
-    What it prints while it is imported goes to standard error.
+    What it prints while it is imported goes to standard error, so that it is no part of any output.
 
     Raises:
         PluginIncompatibleError: It requires another version of smdbg-core; it is not imported.
@@ -51,9 +49,8 @@ def load(spec: PluginSpec) -> Loaded:
     if api:
         raise PluginIncompatibleError(spec.identity, f"it requires {api[0]}")
     module_name, _, attribute = spec.value.partition(":")
-    started = time.perf_counter()
     try:
-        with contextlib.redirect_stdout(sys.stderr):
+        with _printing_aside():
             target: Any = importlib.import_module(module_name)
             for part in filter(None, attribute.split(".")):
                 target = getattr(target, part)
@@ -62,11 +59,13 @@ def load(spec: PluginSpec) -> Loaded:
     complaint = unfit(spec.kind, spec.name, target)
     if complaint:
         raise PluginContractError(spec.identity, complaint)
-    return Loaded(spec, target, time.perf_counter() - started)
+    return Loaded(spec, target)
 
 
 def load_file(reference: str) -> type[Any]:
     """The class behind `path/to/file.py:ClassName`, for rules that a configuration names.
+
+    A class that was written for smdebug is adapted.
 
     Raises:
         ConfigError: There is no such file or class.
@@ -77,8 +76,13 @@ def load_file(reference: str) -> type[Any]:
     if not colon or path.suffix != ".py" or not path.is_file():
         message = f"{reference!r}: expected path/to/file.py:ClassName, with a file that exists"
         raise ConfigError(message)
-    module = import_file(f"smdbg_file_{path.stem}_{abs(hash(path.resolve())):x}", str(path))
+    from smdbg_core import smdebug
+
+    with smdebug.standing_in():
+        module = import_file(f"smdbg_file_{path.stem}_{abs(hash(path.resolve())):x}", str(path))
     found: type[Any] | None = getattr(module, name, None)
+    if smdebug.is_custom_rule(found):
+        return smdebug.adapted(found)  # type: ignore[arg-type]
     complaint = unfit("rule", name, found)
     if complaint or found is None:
         message = f"{reference!r}: {complaint}"
@@ -98,12 +102,32 @@ def import_file(name: str, path: str) -> ModuleType:
     module = util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        with contextlib.redirect_stdout(sys.stderr):
+        with _printing_aside():
             spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise PluginLoadError(path, describe(error)) from error
     return module
+
+
+@contextlib.contextmanager
+def _printing_aside() -> Iterator[None]:
+    """Send what is printed to standard error, also by child processes and code that bypasses `sys.stdout`."""
+    kept = None
+    # There may be no such streams: under a graphical launcher, or where they were closed.
+    with contextlib.suppress(OSError, AttributeError, ValueError):
+        sys.__stdout__.flush()  # type: ignore[union-attr]
+        kept = os.dup(1)
+        os.dup2(2, 1)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        with contextlib.suppress(OSError, AttributeError, ValueError):
+            sys.__stdout__.flush()  # type: ignore[union-attr]
+        if kept is not None:
+            os.dup2(kept, 1)
+            os.close(kept)
 
 
 def unfit(kind: str, name: str, target: Any) -> str | None:
@@ -163,11 +187,17 @@ def unmet_requirements(requirements: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def describe(error: BaseException) -> str:
-    """One line: kind, message, and the place in the plugin where it was raised."""
+    """One line: kind, message, and the place in the plugin where it was raised.
+
+    Paths begin where imports look, so that the line is the same in every environment.
+    """
     frames = [f for f in traceback.extract_tb(error.__traceback__) if "importlib" not in f.filename]
     frames = [frame for frame in frames if frame.filename != __file__]
     place = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
     if isinstance(error, PluginError):
         return error.message
     text = str(error).splitlines()[0] if str(error) else ""
-    return f"{type(error).__name__}{': ' if text else ''}{text}{place}"
+    line = f"{type(error).__name__}{': ' if text else ''}{text}{place}"
+    for folder in sorted(filter(None, sys.path), key=len, reverse=True):
+        line = line.replace(folder.rstrip(os.sep) + os.sep, "")
+    return line

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
 from typing import Any, NamedTuple
@@ -11,7 +12,13 @@ from smdbg_core.discovery.finder import PluginSpec, find
 from smdbg_core.discovery.identity import Identity
 from smdbg_core.discovery.loader import SLOW_SECONDS, Loaded, load, unmet_requirements
 from smdbg_core.discovery.policy import FIRST_PARTY, Policy
-from smdbg_core.errors import ConfigError, PluginConflictError, PluginError
+from smdbg_core.errors import (
+    ConfigError,
+    PluginConflictError,
+    PluginContractError,
+    PluginError,
+    PluginIncompatibleError,
+)
 from smdbg_core.spelling import nearest
 
 __all__ = ["PluginState", "Registry"]
@@ -28,8 +35,10 @@ class PluginState(NamedTuple):
     """`found`, `loaded`, `disabled`, `conflict`, `incompatible` or `broken`."""
 
     cause: str | None
+    """Why it is in that state, or what is odd about it although it works."""
+
     seconds: float | None
-    """How long the import took, if it was imported."""
+    """How long the import took, if it was tried; that of modules which plugins share counts for the first."""
 
 
 class Registry:
@@ -44,6 +53,7 @@ class Registry:
         self.policy = Policy.from_environment(policy)
         self._specs = find() if specs is None else sorted(specs, key=lambda s: (s.distribution, s.name))
         self._loaded: dict[PluginSpec, Loaded | PluginError] = {}
+        self._seconds: dict[PluginSpec, float] = {}
         self._against = {spec: self.policy.reason_against(spec) for spec in self._specs}
         self._conflicts = self._find_conflicts()
         self._problems = self.policy.misspelt(self._specs)
@@ -106,6 +116,10 @@ class Registry:
         """Whether the plugin can be called by its name alone."""
         return spec not in self._conflicts
 
+    def shortest_name(self, spec: PluginSpec) -> str:
+        """The name by which the plugin can be called: the bare one, if it has that."""
+        return spec.name if self.has_bare_name(spec) else spec.qualified
+
     def resolve(self, name: str, kinds: Iterable[str] = _RULES) -> Loaded:
         """Load the plugin of that name, in any spelling that lists show.
 
@@ -159,41 +173,60 @@ class Registry:
         """
         known = self._loaded.get(spec)
         if known is None:
+            started = time.perf_counter()
             try:
                 known = load(spec)
             except PluginError as error:
                 known = error
-            else:
-                self._check(known)
+            self._seconds[spec] = time.perf_counter() - started
+            if self._seconds[spec] > SLOW_SECONDS:
+                self._problems.append(f"{spec.identity}: importing it took {self._seconds[spec]:.1f} s")
+            if isinstance(known, Loaded):
+                self._problems += [f"{spec.identity}: {text}" for text in _oddities(spec)]
             self._loaded[spec] = known
         if isinstance(known, PluginError):
             raise known
         return known
 
-    def _check(self, loaded: Loaded) -> None:
-        """Warn of what is odd about a plugin that works."""
-        if loaded.seconds > SLOW_SECONDS:
-            self._problems.append(f"{loaded.spec.identity}: importing it took {loaded.seconds:.1f} s")
-        if loaded.spec.distribution not in FIRST_PARTY:
-            self._problems += [
-                f"{loaded.spec.identity}: it requires {text}"
-                for text in unmet_requirements(loaded.spec.requirements)
-            ]
+    def _try(self, spec: PluginSpec) -> PluginError | None:
+        """Load a plugin and say why it cannot be used, `None` if it can."""
+        try:
+            loaded = self.load(spec)
+        except PluginError as error:
+            return error
+        if spec.kind != "hooks":
+            return None
+        from smdbg_core.discovery.hooks import Hooks  # lists without hook plugins need no NumPy
+
+        complaint = Hooks.complaint(loaded.object)
+        return None if complaint is None else PluginContractError(spec.identity, complaint)
 
     def load_hooks(self) -> list[tuple[str, Any]]:
         """Load all hook-only plugins: identity and object, in the order of registration.
 
+        One that does not fit the hook specifications is among them: `Hooks` refuses it, and knows then what
+        it would have stood around.
+
         Raises:
-            PluginError: For the first that cannot be used, in strict mode or if it is required.
+            ConfigError: A required plugin of any kind cannot be used.
+            PluginError: For the first that cannot be used, in strict mode.
         """
+        required = [
+            spec for spec in self._specs if self._against[spec] is None and self.policy.requires(spec)
+        ]
+        broken = [f"required plugin {error}" for spec in required if (error := self._try(spec)) is not None]
+        if broken:
+            raise ConfigError("\n".join(broken))
         loaded = []
         for spec in self._of("hooks"):
-            try:
-                loaded.append((spec.identity, self.load(spec).object))
-            except PluginError as error:
-                if self.policy.strict or self.policy.requires(spec):
-                    raise
-                self._problems.append(str(error))
+            error = self._try(spec)
+            if error is not None and self.policy.strict:
+                raise error
+            known = self._loaded[spec]
+            if isinstance(known, Loaded):
+                loaded.append((spec.identity, known.object))
+            else:
+                self._problems.append(str(known))
         return loaded
 
     def problems(self) -> list[str]:
@@ -214,24 +247,26 @@ class Registry:
         Args:
             load_all: Whether to load those that may take part first.
         """
-        states = []
-        for spec in self._specs:
-            against = self._against[spec]
-            if load_all and against is None:
-                with contextlib.suppress(PluginError):  # it is shown below
-                    self.load(spec)
-            known = self._loaded.get(spec)
-            if against is not None:
-                states.append(PluginState(spec, "disabled", against, None))
-            elif isinstance(known, PluginError):
-                kind = "incompatible" if type(known).__name__ == "PluginIncompatibleError" else "broken"
-                states.append(PluginState(spec, kind, known.message, None))
-            elif spec in self._conflicts:
-                states.append(
-                    PluginState(spec, "conflict", self._conflicts[spec], known.seconds if known else None)
-                )
-            else:
-                states.append(
-                    PluginState(spec, "loaded" if known else "found", None, known.seconds if known else None)
-                )
-        return states
+        return [self._state(spec, load_all) for spec in self._specs]
+
+    def _state(self, spec: PluginSpec, load_first: bool) -> PluginState:
+        against = self._against[spec]
+        if against is not None:
+            return PluginState(spec, "disabled", against, None)
+        error = self._try(spec) if load_first or spec in self._loaded else None
+        seconds = self._seconds.get(spec)
+        if error is not None:
+            incompatible = isinstance(error, PluginIncompatibleError)
+            return PluginState(spec, "incompatible" if incompatible else "broken", error.message, seconds)
+        if spec in self._conflicts:
+            return PluginState(spec, "conflict", self._conflicts[spec], seconds)
+        if spec not in self._loaded:
+            return PluginState(spec, "found", None, None)
+        return PluginState(spec, "loaded", "; ".join(_oddities(spec)) or None, seconds)
+
+
+def _oddities(spec: PluginSpec) -> list[str]:
+    """What is odd about a plugin that works."""
+    if spec.distribution in FIRST_PARTY:
+        return []
+    return [f"it requires {text}" for text in unmet_requirements(spec.requirements)]

@@ -21,7 +21,6 @@ from smdbg_core.errors import ConfigError, ParameterError
 from smdbg_core.outcomes import Outcome, Report, RunSummary
 from smdbg_core.rule import Documentation, Rule
 from smdbg_core.runs.run import Run
-from smdbg_core.storage import Version
 from smdbg_core.version import __version__
 
 if TYPE_CHECKING:
@@ -134,15 +133,9 @@ class Assignment:
         return report
 
     def _opened_cache(self, run: Run) -> MeasurementCache | None:
-        trial = run.trial
-        if self._cache_folder is None or trial is None:
+        if self._cache_folder is None or run.trial is None:
             return None
-
-        def version(uri: str, name: str) -> Version | None:
-            # Files of other runs are compared with; what was measured against them is not kept.
-            return trial.storage.version(name) if uri == trial.uri else None
-
-        return MeasurementCache(self._cache_folder, trial.uri, version)
+        return MeasurementCache(self._cache_folder, run.trial.uri)
 
     def _watch(self, entry: RosterEntry) -> Watch | None:
         severity, own = entry.rule.severity, self._action_roster.of(entry.actions)

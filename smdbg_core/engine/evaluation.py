@@ -104,7 +104,7 @@ class Evaluation:
             elif isinstance(entry.rule, TensorRule) and trial is not None:
                 plan = RulePlan(entry.rule, trial)
                 self._judges.append(TensorJudge(entry.name, identity, plan, *common, **options))
-        except Exception as error:  # noqa: BLE001 - isolation: `reads` is the plugin's code
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - isolation: `reads` is the plugin's code
             reason = f"reads: {type(error).__name__}: {error}"
             self._settled[entry.name] = _unjudged(entry, "error", reason)
 

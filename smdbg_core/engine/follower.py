@@ -141,7 +141,9 @@ class Follower:
     def _poll(self) -> float:
         if self._pace.poll is not None:
             return self._pace.poll
-        return _REMOTE_POLL if self._uri.startswith("s3://") else _LOCAL_POLL
+        parts = [one for one in (self._run.trial, self._run.profiler) if one] if self._run is not None else []
+        remote = any(part.storage.parallel > 1 for part in parts) if parts else "://" in self._uri
+        return _REMOTE_POLL if remote else _LOCAL_POLL
 
     def _look(self) -> bool:
         """Look for what is new; whether anything is."""

@@ -32,7 +32,7 @@ from smdbg_core.runs.trial.payload import Payload, locate
 from smdbg_core.runs.trial.records import START
 from smdbg_core.runs.views import Comparison, Failed, Measurement
 from smdbg_core.stats import BLOCK, FusedPass, fused, fused_segments, lookup
-from smdbg_core.storage import File, Storage, open_storage
+from smdbg_core.storage import File
 
 __all__ = ["Measured", "MeasuredFile", "measure"]
 
@@ -121,7 +121,7 @@ class _Measuring:
             damage: list[Damage] = []
             self._results.append(MeasuredFile(measurements, damage, b""))
             try:
-                with _storage(task.uri).open(task.event_file) as file:
+                with task.storage.open(task.event_file) as file:
                     self._measure_file(number, task, file)
                     if file.holds(0, START):
                         start = file.read(0, START)
@@ -137,7 +137,7 @@ class _Measuring:
         measurements, damage, _ = self._results[number]
         spans = [span for item in task.items for _, span in item.reductions]
         file.expect([*(span for _, span in task.records), *spans])
-        data, payloads = _reader(task.uri).locate(file, task.records)
+        data, payloads = _reader(task.storage.uri).locate(file, task.records)
         content = None if data is None else memoryview(data)
         groups, alone = self._grouped(task, payloads)
         for group in groups:
@@ -239,11 +239,6 @@ _SCRATCH = _Scratch()
 
 
 @lru_cache(maxsize=8)
-def _storage(uri: str) -> Storage:
-    return open_storage(uri)
-
-
-@lru_cache(maxsize=8)
 def _reader(uri: str) -> EventFileReader:
     """What was learnt of the files of a trial serves the next batch; it is checked wherever it is used."""
     return EventFileReader()
@@ -268,7 +263,7 @@ def _whole(
     file: File, payload: Payload, item: Item, references: Sequence[Sequence[Reference]], task: FileTask
 ) -> Measurement:
     """Measure a tensor for which a statistic needs the whole array."""
-    key = task.session, task.uri, file.name, item.span
+    key = task.session, task.storage.uri, file.name, item.span
     values = _read(file, payload, key)
     _SCRATCH.recent.pin(key)
     numeric = values.dtype.kind in "biufc"
@@ -299,13 +294,13 @@ def _compare(
 ) -> tuple[Comparison, ...]:
     found = []
     for reference in references:
-        place = session, reference.uri, reference.event_file, reference.span
+        place = session, reference.storage.uri, reference.event_file, reference.span
         other = _SCRATCH.recent.get(place)
         if other is None:
             try:
-                with _storage(reference.uri).open(reference.event_file) as file:
+                with reference.storage.open(reference.event_file) as file:
                     file.expect([reference.span])
-                    payload = _reader(reference.uri).locate_one(file, item.name, reference.span)
+                    payload = _reader(reference.storage.uri).locate_one(file, item.name, reference.span)
                     other = _read(file, payload, place)
             except (DataError, OSError):
                 continue  # named as damage of its own file when that is measured

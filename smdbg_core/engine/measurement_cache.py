@@ -13,7 +13,7 @@ import os
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -27,7 +27,7 @@ from smdbg_core.errors import ConfigError
 from smdbg_core.runs.views import Comparison, Failed, Measurement
 from smdbg_core.stats import lookup
 from smdbg_core.stats.fused import FUSED_VERSION
-from smdbg_core.storage import Version
+from smdbg_core.storage import Storage, Version
 
 __all__ = ["MeasurementCache", "Remembered", "cache_folder"]
 
@@ -97,7 +97,6 @@ class MeasurementCache:
     Args:
         folder: Where caches lie; it is made when something is kept.
         uri: The trial.
-        version: Tells the version of an event file, from the URI of its trial and its name.
         limit: Bytes that all caches in the folder may take.
 
     Attributes:
@@ -105,9 +104,7 @@ class MeasurementCache:
         warnings: What users should know.
     """
 
-    def __init__(
-        self, folder: Path, uri: str, version: Callable[[str, str], Version | None], *, limit: int = LIMIT
-    ) -> None:
+    def __init__(self, folder: Path, uri: str, *, limit: int = LIMIT) -> None:
         self.hits = 0
         self.warnings: list[str] = []
         self._folder = folder
@@ -115,7 +112,6 @@ class MeasurementCache:
         name = hashlib.sha256(place.encode(errors="surrogatepass")).hexdigest()[:32]
         self._file = folder / f"{name}.sqlite3"
         self._limit = limit
-        self._version = version
         self._versions: dict[tuple[str, str], Version | None] = {}
         self._connection: sqlite3.Connection | None = None
         self._closed = False
@@ -128,7 +124,7 @@ class MeasurementCache:
     def find(self, task: FileTask) -> Remembered | None:
         """What a task would measure, if all of it is known."""
         self._versions.clear()
-        content = self._load(task.event_file, self._version_of(task.uri, task.event_file))
+        content = self._load(task.event_file, self._version_of(task.storage, task.event_file))
         if content is None:
             return None
         measurements: list[Measurement | None] = []
@@ -151,7 +147,7 @@ class MeasurementCache:
     def store(self, task: FileTask, measurements: Sequence[Measurement | None], start: bytes) -> None:
         """Keep what a task has measured, beside what is known of the same file."""
         self._versions.clear()
-        version = self._version_of(task.uri, task.event_file)
+        version = self._version_of(task.storage, task.event_file)
         if version is None or not self._room or any(one is None for one in measurements):
             return
         content = self._load(task.event_file, version) or _Content(start, {})
@@ -262,17 +258,18 @@ class MeasurementCache:
         """A comparison is what it is only beside the very files that it was made with."""
         parts = [_key(key[0], *key[1])]
         for reference in references:
-            version = self._version_of(reference.uri, reference.event_file)
+            step, run, storage, event_file, span = reference
+            version = self._version_of(storage, event_file)
             if version is None:
                 raise _UnstorableError
-            parts.append(repr((*reference, *version)))
+            parts.append(repr((step, run, storage.uri, event_file, span, *version)))
         return "\n".join(parts)
 
-    def _version_of(self, uri: str, name: str) -> Version | None:
+    def _version_of(self, storage: Storage, name: str) -> Version | None:
         """The version of a file; while one task is looked at, each file is asked for once."""
-        key = uri, name
+        key = storage.uri, name
         if key not in self._versions:
-            self._versions[key] = self._version(uri, name)
+            self._versions[key] = storage.version(name)
         return self._versions[key]
 
     def _load(self, place: str, version: Version | None) -> _Content | None:

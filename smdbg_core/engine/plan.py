@@ -23,6 +23,7 @@ from smdbg_core.runs.run import Run
 from smdbg_core.runs.trial import Entry, StepFile, Trial
 from smdbg_core.runs.views import Wanted
 from smdbg_core.stats import FUSED, lookup
+from smdbg_core.storage import Storage
 
 __all__ = ["FilePlan", "FileTask", "Item", "Member", "Plan", "Reference", "RulePlan"]
 
@@ -52,7 +53,7 @@ class Reference(NamedTuple):
 
     mode_step: int
     run: str | None
-    uri: str
+    storage: Storage
     event_file: str
     span: tuple[int, int]
 
@@ -63,7 +64,7 @@ class FileTask(NamedTuple):
     session: int
     """The same for all tasks of one plan: what was read for another may have changed since."""
 
-    uri: str
+    storage: Storage
     event_file: str
     items: tuple[Item, ...]
     raw: tuple[int, ...]
@@ -237,7 +238,7 @@ class Plan:
         raw = tuple(index for index, item in enumerate(chosen) if item.span is not None)
         records = tuple((chosen[index].name, chosen[index].span) for index in raw)
         modules = _modules(chosen)
-        task = FileTask(self._session, self._trial.uri, "", chosen, raw, records, modules)  # type: ignore[arg-type]
+        task = FileTask(self._session, self._trial.storage, "", chosen, raw, records, modules)  # type: ignore[arg-type]
         return FilePlan(tuple(items), measured, task, tuple(members), tuple(skips), nbytes)
 
     def _references(self, file: StepFile, name: str, compare: Compare) -> Iterator[Reference]:
@@ -251,7 +252,7 @@ class Plan:
             entry = earlier.layout.entries.get(name)
             if entry is None or entry.span is None or earlier.event_file is None:
                 continue
-            found.append(Reference(mode_step, None, self._trial.uri, earlier.event_file, entry.span))
+            found.append(Reference(mode_step, None, self._trial.storage, earlier.event_file, entry.span))
             if compare.within is None and len(found) == compare.last:
                 break
         yield from found[-1:] if compare.within is not None else reversed(found)
@@ -267,7 +268,7 @@ class Plan:
             if same and same[0].event_file is not None:
                 span = same[0].layout.entries[name].span
                 if span is not None:
-                    yield Reference(file.mode_step, run.uri, trial.uri, same[0].event_file, span)
+                    yield Reference(file.mode_step, run.uri, trial.storage, same[0].event_file, span)
 
 
 def _available(reads: Reads, entry: Entry) -> bool:

@@ -95,11 +95,14 @@ class Roster:
             try:
                 loaded = self._registry.resolve(spec.qualified)
             except PluginError as error:
+                if self._registry.policy.strict:
+                    raise
                 self.warnings.append(str(error))
                 continue
-            rule = self._make(loaded.object, self._given(spec.name))
+            name = self._registry.shortest_name(spec)
+            rule = self._make(loaded.object, self._given(name, spec.qualified))
             if rule is not None:
-                yield RosterEntry(spec.name, spec.name, spec.identity, rule, named=False)
+                yield RosterEntry(name, spec.name, spec.identity, rule, named=False)
 
     def _asked(self, rules: Iterable[str | Rule | type[Rule] | RuleConfig]) -> Iterator[RosterEntry]:
         for asked in rules:
@@ -119,7 +122,8 @@ class Roster:
     def _configured(self, config: RuleConfig) -> Iterator[RosterEntry]:
         if config.file is not None:
             rule_class = load_file(config.file)
-            rule = self._make(rule_class, config.parameters, config.name)
+            given = self._given(rule_class.__name__)
+            rule = self._make(rule_class, {**given, **config.parameters}, config.name)
             if rule is not None:
                 yield from self._entry(rule_class.__name__, config.name, rule, config.actions, config.file)
             return
@@ -131,9 +135,11 @@ class Roster:
             self._problems.append(str(error))
             return
         spec = loaded.spec
-        rule = self._make(loaded.object, {**self._given(spec.name), **config.parameters}, config.name)
+        shortest = self._registry.shortest_name(spec)
+        given = self._given(shortest, spec.qualified)
+        rule = self._make(loaded.object, {**given, **config.parameters}, config.name)
         if rule is not None:
-            name = config.name or spec.name
+            name = config.name or shortest
             yield from self._required(RosterEntry(name, spec.name, spec.identity, rule, True, config.actions))
 
     def _entry(
@@ -157,9 +163,11 @@ class Roster:
         else:
             yield entry
 
-    def _given(self, rule: str) -> Mapping[str, Any]:
-        self._used.add(rule.casefold())
-        return self._parameters.get(rule.casefold(), {})
+    def _given(self, *spellings: str) -> Mapping[str, Any]:
+        """Parameters that were given under any spelling of a rule's name; the last counts most."""
+        names = [spelling.casefold() for spelling in spellings]
+        self._used.update(names)
+        return {key: value for name in names for key, value in self._parameters.get(name, {}).items()}
 
     def _make(
         self, rule_class: type[Rule], parameters: Mapping[str, Any], name: str | None = None

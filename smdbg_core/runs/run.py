@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import NamedTuple
 
 from smdbg_core.errors import MissingDataError
-from smdbg_core.runs.profiler import Profiler, find_profiler, open_profiler
+from smdbg_core.runs.profiler import Profiler, find_profiler, read_profiler
 from smdbg_core.runs.trial import Trial, read_trial
 from smdbg_core.storage import Storage, open_storage
 
@@ -32,24 +33,25 @@ class Run(NamedTuple):
         return [name for name, data in there.items() if data is not None]
 
 
-def open_run(uri: str, *, steps: tuple[int | None, int | None] | None = None) -> Run:
+def open_run(
+    uri: str | PathLike[str] | Storage, *, steps: tuple[int | None, int | None] | None = None
+) -> Run:
     """Open what lies at a path.
 
     A job's folder has tensors in `debug-output` and metrics in `profiler-output`; either of them can
     also be given alone, and so can a single file of metrics or trace events.
 
     Args:
-        uri: A local folder or file, or `s3://bucket/prefix`.
+        uri: A local folder or file, `s3://bucket/prefix`, or a storage of another kind.
         steps: Global steps `begin <= step < end` to read; `None` leaves an end open.
 
     Raises:
         MissingDataError: Nothing there that can be evaluated.
         DataAccessError: It is there, but cannot be read.
     """
-    path = str(uri).strip()
-    storage = open_storage(path)
+    storage = open_storage(str(uri).strip()) if isinstance(uri, str | PathLike) else uri
     if storage.is_file():
-        return Run(path, profiler=open_profiler(path))
+        return Run(storage.uri, profiler=read_profiler(storage))
     storage.require_folder()
     profiler = find_profiler(storage) or find_profiler(storage.below(_PROFILER))
     tensors = _tensors(storage)

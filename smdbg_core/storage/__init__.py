@@ -41,7 +41,8 @@ def open_storage(uri: str) -> Storage:
     if separator and scheme == "s3":
         return S3Storage(uri)
     if separator and scheme != "file":
-        message = f"{uri}: {scheme}:// is not known; there are local folders and s3://"
+        known = "there are local folders, s3://, and what plugins bring"
+        message = f"{uri}: {scheme}:// is not known; {known}"
         raise ConfigError(message)
     path = uri.removeprefix("file://")
     return LocalStorage(os.path.expanduser(path))

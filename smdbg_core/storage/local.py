@@ -79,6 +79,9 @@ class LocalStorage:
         self._real_root = os.path.realpath(root)
         self._plain: set[str] = set()
 
+    def __reduce__(self) -> tuple[type[LocalStorage], tuple[str]]:
+        return LocalStorage, (self.uri,)
+
     def names(self, folder: str) -> Iterator[str]:
         """Names of all files below `folder`, sorted; a folder that is not there has none.
 

@@ -135,6 +135,10 @@ class S3Storage:
         self._listing = listing
         self._lock = threading.Lock()
 
+    def __reduce__(self) -> tuple[type[S3Storage], tuple[str]]:
+        # Whoever measures elsewhere is told the names, and need not list.
+        return S3Storage, (self.uri,)
+
     def names(self, folder: str) -> Iterator[str]:
         """Names of all objects below `folder`, sorted; of all there are where it is empty."""
         start = f"{folder}/" if folder else ""

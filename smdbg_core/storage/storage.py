@@ -67,9 +67,15 @@ Opened: TypeAlias = File | DataError
 
 
 class Storage(Protocol):
-    """The files below one place. Names are relative, with forward slashes."""
+    """The files below one place. Names are relative, with forward slashes.
+
+    Everything about runs is read through these methods, so whoever implements them brings runs from another
+    kind of store. Measuring happens wherever an executor has it done: a storage is picklable, cheaply, and
+    several threads may open files at once.
+    """
 
     uri: str
+    """Where it is, as reports show it; equal for equal places."""
 
     parallel: int
     """How many files are worth reading at once; 1 where waiting for one is no use of time."""

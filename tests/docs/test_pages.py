@@ -17,8 +17,10 @@ PAGES = [
     "README.md",
     "docs/actions.md",
     "docs/capture.md",
+    "docs/following.md",
     "docs/profiler.md",
     "docs/sagemaker.md",
+    "docs/smdebug-rules.md",
     "docs/trials.md",
     "docs/writing-rules.md",
 ]

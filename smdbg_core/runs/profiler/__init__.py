@@ -12,6 +12,7 @@ from smdbg_core.runs.profiler.profiler import (
     ProfilerReader,
     find_profiler,
     open_profiler,
+    read_profiler,
 )
 from smdbg_core.runs.profiler.samples import Samples, SeriesKey
 from smdbg_core.runs.profiler.timeline_writer import TimelineWriter
@@ -36,4 +37,5 @@ __all__ = [
     "TimelineWriter",
     "find_profiler",
     "open_profiler",
+    "read_profiler",
 ]

@@ -15,7 +15,15 @@ from smdbg_core.runs.profiler.samples import Samples, SamplesReader, SeriesKey
 from smdbg_core.runs.profiler.tensorflow import TensorflowReader, place_of
 from smdbg_core.storage import File, Storage, open_storage
 
-__all__ = ["FOLDERS", "Batch", "Profiler", "ProfilerReader", "find_profiler", "open_profiler"]
+__all__ = [
+    "FOLDERS",
+    "Batch",
+    "Profiler",
+    "ProfilerReader",
+    "find_profiler",
+    "open_profiler",
+    "read_profiler",
+]
 
 FOLDERS = ("system", "framework")
 
@@ -199,7 +207,11 @@ def open_profiler(path: str) -> Profiler:
         MissingDataError: There is none.
         DataAccessError: It is there, but cannot be read.
     """
-    storage = open_storage(str(path).strip())
+    return read_profiler(open_storage(str(path).strip()))
+
+
+def read_profiler(storage: Storage) -> Profiler:
+    """The same, of a storage that is open already."""
     if storage.is_file():
         return _single(storage)
     storage.require_folder()

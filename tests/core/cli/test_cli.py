@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -259,10 +260,14 @@ def test_rules_explain_schema_plugins(smdbg: Command) -> None:
     assert "$defs" in json.loads(smdbg("schema", "report").out)
     assert smdbg("explain", "Nope").status == 2
     rows = json.loads(smdbg("plugins", "--format", "json").out)
-    assert {"distribution", "version", "name", "kind", "state", "cause", "disable"} == set(rows[0])
-    assert all(
-        row["state"] == "loaded" for row in json.loads(smdbg("plugins", "--load", "--format", "json").out)
-    )
+    columns = {"distribution", "version", "name", "entry_point", "kind", "state", "cause", "disable"}
+    assert columns == set(rows[0])
+    loaded = smdbg("plugins", "--load", "--format", "json").out
+    assert {row["state"] for row in json.loads(loaded)} == {"loaded"}
+    assert loaded == smdbg("plugins", "--load", "--format", "json").out
+    timed = json.loads(smdbg("plugins", "--timings", "--format", "json").out)
+    assert all(row.keys() - columns == {"load_seconds"} and row["load_seconds"] >= 0 for row in timed)
+    assert re.search(r"load time +state\n.* ms  loaded\n", smdbg("plugins", "--timings").out)
     assert "SMDBG_DISABLE=" in smdbg("plugins").out
 
 

@@ -181,6 +181,8 @@ def test_policies(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not names() & {"AllZero", "Mine"}
     monkeypatch.setenv("SMDBG_PLUGINS", "AllZero,VanishingGradient")
     assert names() == {"VanishingGradient"}
+    monkeypatch.setenv("SMDBG_PLUGINS", "")
+    assert names(Policy(pinned=("Mine",))) == set()
     monkeypatch.delenv("SMDBG_PLUGINS")
     monkeypatch.setenv("SMDBG_THIRD_PARTY", "0")
     assert "Mine" not in names()
@@ -207,9 +209,41 @@ def test_hook_plugins_are_loaded_in_order(site: Path) -> None:
     registry = Registry()
     assert [identity for identity, _ in registry.load_hooks()] == ["abc==1.0[hooks]", "zed==1.0[hooks]"]
     assert any("bad==1.0[hooks]: ZeroDivisionError" in problem for problem in registry.problems())
-    for policy in (Policy(required=("bad",)), Policy(strict=True)):
-        with pytest.raises(PluginError, match="ZeroDivisionError"):
-            Registry(policy).load_hooks()
+    with pytest.raises(PluginError, match="ZeroDivisionError"):
+        Registry(Policy(strict=True)).load_hooks()
+
+
+@pytest.mark.parametrize(
+    ("group", "source", "cause"),
+    [
+        ("smdbg.rules", "1/0", "ZeroDivisionError"),
+        ("smdbg.actions", "1/0", "ZeroDivisionError"),
+        ("smdbg.plugins", "1/0", "ZeroDivisionError"),
+        (
+            "smdbg.plugins",
+            "from smdbg_core import hookimpl\nclass It:\n @hookimpl\n def smdbg_run_finished(self, reprot): 0\nIt = It()",
+            "Argument(s) {'reprot'} are declared in the hookimpl but can not be found in the hookspec",
+        ),
+    ],
+)
+def test_nothing_is_judged_when_a_required_plugin_is_broken(
+    site: Path, tmp_path: Path, group: str, source: str, cause: str
+) -> None:
+    module = f"plugin_module_{next(_UNIQUE)}"
+    install(site, "bad", {"It": f"{module}:It"}, group=group, modules={module: source})
+    trial = write_trial(tmp_path / "t", {0: {"gradient/a": 1.0}})
+    with pytest.raises(ConfigError) as caught:
+        evaluate(trial, ["VanishingGradient"], registry=Registry(Policy(required=("bad",))))
+    assert str(caught.value).startswith("required plugin bad==1.0[It]: ")
+    assert cause in str(caught.value)
+    assert evaluate(trial, ["VanishingGradient"], registry=Registry()).outcomes[0].status == "clean"
+
+
+def test_in_strict_mode_a_broken_rule_is_fatal(site: Path, tmp_path: Path) -> None:
+    add_rule(site, "bad", "Bad", "1/0")
+    trial = write_trial(tmp_path / "t", {0: {"gradient/a": 1.0}})
+    with pytest.raises(PluginError, match="ZeroDivisionError"):
+        evaluate(trial, registry=Registry(Policy(strict=True)))
 
 
 def test_many_distributions_cost_few_files(tmp_path: Path) -> None:
@@ -228,6 +262,46 @@ def test_many_distributions_cost_few_files(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", opened], capture_output=True, text=True, check=True)
     assert done.stdout == "['One'] 402 False\n"
+
+
+def test_many_plugins_cost_two_files_each_and_no_import(tmp_path: Path) -> None:
+    site = tmp_path / "many"
+    for number in range(400):
+        install(site, f"dist{number}", {f"Rule{number}": f"module{number}:Rule{number}"})
+    counted = (
+        "import os, sys\nfrom smdbg_core.discovery.registry import Registry\n"
+        f"sys.path.insert(0, {str(site)!r})\n"
+        "real, seen, before = os.open, [], set(sys.modules)\n"
+        "os.open = lambda p, *a: seen.append(p) or real(p, *a)\n"
+        "states = [s for s in Registry().states() if s.spec.distribution.startswith('dist')]\n"
+        "read = [p for p in seen if 'many' in str(p)]\n"
+        "print(len(states), {s.state for s in states}, len(read), sorted(set(sys.modules) - before))"
+    )
+    done = subprocess.run([sys.executable, "-c", counted], capture_output=True, text=True, check=True)
+    assert done.stdout == "400 {'found'} 800 []\n"
+
+
+def test_rules_with_one_name_both_judge_under_their_whole_names(site: Path, tmp_path: Path) -> None:
+    for name in ("aaa", "zzz"):
+        add_rule(site, name, "Mine")
+    add_rule(site, "usurper", "VanishingGradient")
+    trial = write_trial(tmp_path / "t", {0: {"gradient/a": 1.0}})
+    given = {"zzz[mine]": {"start_step": 1}, "VanishingGradient": {"threshold": 2.0}}
+    report = evaluate(trial, registry=Registry(), parameters=given)
+    assert report.outcome("aaa[Mine]").status == "clean"
+    assert report.outcome("zzz[Mine]").parameters["start_step"] == 1
+    assert report.outcome("VanishingGradient").status == "fired"
+    assert report.outcome("usurper[VanishingGradient]").status == "clean"
+    both = evaluate(trial, ["aaa[mine]", "zzz==1.0[Mine]"], registry=Registry())
+    assert [outcome.name for outcome in both.outcomes] == ["aaa[Mine]", "zzz[Mine]"]
+
+
+def test_leaving_while_it_says_what_it_reads_costs_only_the_rule(site: Path, tmp_path: Path) -> None:
+    source = RULE.replace("return Reads(", "raise SystemExit(4); Reads(")
+    add_rule(site, "leaver", "Leaver", source)
+    report = evaluate(write_trial(tmp_path / "t", {0: {"gradient/a": 1.0}}), registry=Registry())
+    assert report.outcome("Leaver").reason == "reads: SystemExit: 4"
+    assert report.outcome("VanishingGradient").status == "clean"
 
 
 def test_identities() -> None:

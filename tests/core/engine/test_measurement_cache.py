@@ -16,8 +16,9 @@ from smdbg_core import Report, evaluate
 from smdbg_core.engine import scan
 from smdbg_core.engine.measurement_cache import MeasurementCache
 from smdbg_core.report.document import report_document
-from smdbg_core.storage import LocalStorage, Version
+from smdbg_core.storage import LocalStorage
 from tests.builders import write_trial
+from tests.command import Command
 
 BIG = (64, 64)
 
@@ -82,9 +83,16 @@ def test_a_second_evaluation_reads_no_event_file_whatever_the_thresholds(
     assert opened == []
 
 
-def test_nothing_is_kept_unless_asked(trial: Path, tmp_path: Path) -> None:
+def test_only_the_command_keeps_without_being_asked(
+    trial: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     evaluate(trial, ["VanishingGradient"])
-    assert list(Path(os.environ["XDG_CACHE_HOME"]).rglob("*.sqlite3")) == []
+    smdbg = Command(capsys)
+    smdbg("run", trial, "--rule", "VanishingGradient", "--no-cache")
+    assert not (tmp_path / "home").exists()
+    smdbg("run", trial, "--rule", "VanishingGradient")
+    assert len(list((tmp_path / "home" / "smdbg").glob("*.sqlite3"))) == 1
 
 
 def test_a_file_that_changed_is_measured_anew(trial: Path, tmp_path: Path, opened: list[str]) -> None:
@@ -192,7 +200,7 @@ def test_the_longest_unused_caches_make_room(tmp_path: Path) -> None:
         old = tmp_path / f"{number}.sqlite3"
         old.write_bytes(bytes(3000))
         os.utime(old, (number, number))
-    cache = MeasurementCache(tmp_path, "somewhere", lambda uri, name: Version(1, "x"), limit=15_000)
+    cache = MeasurementCache(tmp_path, "somewhere", limit=15_000)
     cache._opened(create=True)
     cache.close()
     left = {file.name for file in tmp_path.glob("*.sqlite3")}
