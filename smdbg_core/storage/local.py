@@ -88,19 +88,27 @@ class LocalStorage:
         Raises:
             DataAccessError: It cannot be listed.
         """
-        try:
-            with os.scandir(os.path.join(self.uri, folder)) as entries:
-                listed = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries)
-        except (FileNotFoundError, NotADirectoryError):
-            return
-        except OSError as error:
-            raise DataAccessError(os.path.join(self.uri, folder), _reason(error)) from error
-        for base, is_folder in listed:
-            name = f"{folder}/{base}" if folder else base
+        # No recursion: folders may lie deeper than Python's stack.
+        waiting = self._within(folder)
+        while waiting:
+            name, is_folder = waiting.pop()
             if is_folder:
-                yield from self.names(name)
+                waiting += self._within(name)
             else:
                 yield name
+
+    def _within(self, folder: str) -> list[tuple[str, bool]]:
+        """Names in a folder, each with whether it is a folder; sorted backwards."""
+        try:
+            with os.scandir(os.path.join(self.uri, folder)) as entries:
+                listed = sorted(
+                    ((entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries), reverse=True
+                )
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise DataAccessError(os.path.join(self.uri, folder), _reason(error)) from error
+        return [(f"{folder}/{base}" if folder else base, is_folder) for base, is_folder in listed]
 
     def entries(self, folder: str, after: str = "") -> Iterator[Listed]:
         """What lies below `folder` at this moment; a file that took another's place has another token.
@@ -108,23 +116,23 @@ class LocalStorage:
         Raises:
             DataAccessError: It cannot be listed.
         """
-        try:
-            # One system call for hundreds of names, and none for each file.
-            with os.scandir(os.path.join(self.uri, folder)) as found:
-                folders = []
-                for entry in found:
-                    name = f"{folder}/{entry.name}"
-                    if entry.is_dir(follow_symlinks=False):
-                        folders.append(name)
-                    elif name > after:
-                        yield Listed(name, str(entry.inode()))
-        except (FileNotFoundError, NotADirectoryError):
-            return
-        except OSError as error:
-            raise DataAccessError(os.path.join(self.uri, folder), _reason(error)) from error
-        for name in folders:
-            if f"{name}/" > after or after.startswith(f"{name}/"):
-                yield from self.entries(name, after)
+        waiting = [folder]
+        while waiting:
+            folder = waiting.pop()
+            try:
+                # One system call for hundreds of names, and none for each file.
+                with os.scandir(os.path.join(self.uri, folder)) as found:
+                    for entry in found:
+                        name = f"{folder}/{entry.name}"
+                        if entry.is_dir(follow_symlinks=False):
+                            if f"{name}/" > after or after.startswith(f"{name}/"):
+                                waiting.append(name)
+                        elif name > after:
+                            yield Listed(name, str(entry.inode()))
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except OSError as error:
+                raise DataAccessError(os.path.join(self.uri, folder), _reason(error)) from error
 
     def version(self, name: str) -> Version | None:
         """The version of a file: its size, inode and time of change."""
