@@ -33,6 +33,7 @@ _FIXES = (
     ("too few", "save more often (save_interval of the collection), or train for longer"),
     ("nothing matched", "save such tensors, or name yours: smdbg explain {rule} lists the parameters"),
     ("raw value not saved", "save whole tensors, not only reductions (reduction_config of the collection)"),
+    ("damaged record", "copy the damaged files again; see damage above"),
     ("not applicable", "nothing: the rule is for other training"),
 )
 """What helps against a reason, by words of it; the first that fits."""
@@ -166,8 +167,11 @@ def _trial(trial: Trial) -> Iterator[Check]:
     yield _end(trial.ended)
     incomplete = trial.incomplete_steps()
     if incomplete:
-        text = f"{len(incomplete)} steps lack the files of some workers, the first is {incomplete[0]}"
-        fix = f"wait if the job runs; else look why a worker of {trial.num_workers} stopped"
+        first = incomplete[0]
+        silent = sorted(set(trial.workers) - {file.worker for file in trial.files(first)})
+        lack = _few(silent) or f"some of {trial.num_workers} workers"
+        text = f"{_counted(len(incomplete), 'step')} without the files of {lack}, from step {first} on"
+        fix = "wait if the job runs; else look why the worker stopped"
         yield Check(status="note", subject="workers", message=text, fix=fix)
     else:
         yield Check(status="pass", subject="workers", message=_few(list(trial.workers)))

@@ -122,7 +122,7 @@ def test_half_written_jobs(tmp_path: Path) -> None:
         ),
         ("note", "1 file not finished, such as index/000000000/000000000003_w0.json.tmp"),
     ]
-    assert only(diagnosis, "workers").message == "1 steps lack the files of some workers, the first is 2"
+    assert only(diagnosis, "workers").message == "1 step without the files of w1, from step 2 on"
     assert "--follow" in str(only(diagnosis, "end marker").fix)
     for file in index.iterdir():
         file.unlink()
