@@ -6,7 +6,7 @@ PROJECTS := pyproject.toml $(wildcard plugins/*/pyproject.toml)
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint types contracts bench detection pictures clean
+.PHONY: help setup demo test check lint types contracts faults bench detection pictures clean
 
 help:  ## Say what there is
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST)
@@ -37,6 +37,10 @@ contracts: $(STAMP)
 	$(BIN)/lint-imports
 
 check: lint types contracts test  ## Lint, types, import contracts and tests
+
+faults: $(STAMP)  ## Damage every file of a run in every way, and print the table of what came of it; some minutes
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.faults
+	SMDBG_EXAMPLES=2000 $(BIN)/python -m pytest --quiet tests/faults
 
 bench: $(STAMP)  ## Measure speed and memory on generated trials, as ratios to a floor
 	$(BIN)/python -m tests.benchmarks

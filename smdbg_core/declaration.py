@@ -34,6 +34,7 @@ class Meta:
         check: Says what is wrong with a text, or `None`. Where there is a pattern or a check, blanks
             around a text are trimmed but line breaks are not: they are the value's mistake.
         takes: What a value must be, in words, where the type does not say it.
+        secret: Values may hold credentials: complaints never repeat them.
     """
 
     __slots__ = (
@@ -48,6 +49,7 @@ class Meta:
         "local",
         "lt",
         "pattern",
+        "secret",
         "takes",
         "unit",
     )
@@ -68,6 +70,7 @@ class Meta:
         pattern: str | None = None,
         check: Callable[[str], str | None] | None = None,
         takes: str = "",
+        secret: bool = False,
     ) -> None:
         self.description = description
         self.gt, self.ge, self.lt, self.le = gt, ge, lt, le
@@ -79,6 +82,7 @@ class Meta:
         self.pattern = pattern
         self.check = check
         self.takes = takes
+        self.secret = secret
 
 
 Regex: TypeAlias = Annotated[str, Meta(format="regex")]

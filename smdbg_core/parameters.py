@@ -193,7 +193,12 @@ class Parameterized:
         object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
-        given = [f"{name}={value!r}" for name, value in self.parameters.items() if not self.is_default(name)]
+        known = self.__parameters__
+        given = [
+            f"{name}={'***' if name in known and known[name].meta.secret else repr(value)}"
+            for name, value in self.parameters.items()
+            if not self.is_default(name)
+        ]
         return f"{type(self).__name__}({', '.join(given)})"
 
     @property
@@ -304,7 +309,10 @@ def _parse(
             spelling, value = given[parameter.name]
             result = convert(parameter.conversion, value)
             if result.problem:
-                message = f"{spelling}={_shorten(value)}: {result.problem}"
+                if parameter.meta.secret:
+                    message = f"{spelling}: expected {parameter.expected}"
+                else:
+                    message = f"{spelling}={_shorten(value)}: {result.problem}"
                 problems.append(ParameterProblem(spelling, result.kind, message))
             converted[parameter.name] = result.value
         elif parameter.required:

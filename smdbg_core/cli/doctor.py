@@ -36,7 +36,8 @@ def command(path: str, output_format: str, config: str | None) -> int:
         for check in diagnosis.checks:
             _print(check, wide)
         rules = len(diagnosis.judged) + len(diagnosis.unjudged)
-        click.echo(f"\n{len(diagnosis.judged)} of {rules} rules can judge this.")
+        if rules:
+            click.echo(f"\n{len(diagnosis.judged)} of {rules} rules can judge this.")
     return 0 if diagnosis.judged else FAILURE
 
 

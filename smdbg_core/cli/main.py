@@ -96,6 +96,11 @@ def main(arguments: list[str] | None = None) -> None:
         # The reader of the output has seen enough; Python would complain again while it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 0
+    except OSError as error:
+        # The disk behind the output is full, or its device gone: what was not written cannot be told there.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        click.echo(f"smdbg: the output cannot be written: {error.strerror or error}", err=True)
+        status = FAILURE
     sys.exit(status if isinstance(status, int) else 0)
 
 

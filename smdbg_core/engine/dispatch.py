@@ -21,6 +21,7 @@ from smdbg_core.engine.journal import Journal, JournalRow, JournalStatus
 from smdbg_core.errors import ActionError, DataError, PluginExecutionError, UnknownOutcomeError, Veto
 from smdbg_core.findings import Finding
 from smdbg_core.outcomes import ActionRecord, ActionStatus
+from smdbg_core.strict_text import strict_text
 
 __all__ = ["Delivery", "Dispatcher", "Watch", "event_id"]
 
@@ -98,7 +99,8 @@ class Dispatcher:
 
     def at(self, run: str) -> None:
         """Say where the run was found."""
-        self.run = run if "://" in run else str(Path(run).resolve())  # receivers are elsewhere
+        # Receivers are elsewhere: neither a relative path nor a name that is no text means anything there.
+        self.run = strict_text(run if "://" in run else str(Path(run).resolve()))
 
     def begin_again(self) -> None:
         """The run is judged anew from its start: what was sent stays, unless it happens again superseded."""

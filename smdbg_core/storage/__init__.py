@@ -29,9 +29,15 @@ def open_storage(uri: str) -> Storage:
         uri: A local folder, where `~` stands for the home folder, or `s3://bucket/prefix`.
 
     Raises:
-        ConfigError: A kind of URI that this release cannot read.
+        ConfigError: A kind of URI that this release cannot read, or one with credentials.
     """
-    scheme, separator, _ = uri.partition("://")
+    scheme, separator, rest = uri.partition("://")
+    if separator and "@" in rest.partition("/")[0] and scheme != "file":
+        # The complaint must not repeat them.
+        message = (
+            f"{scheme}://...@...: a URI with credentials; leave them out and give them by the environment"
+        )
+        raise ConfigError(message)
     if separator and scheme == "s3":
         return S3Storage(uri)
     if separator and scheme != "file":

@@ -88,18 +88,27 @@ class LocalStorage:
         Raises:
             DataAccessError: It cannot be listed.
         """
+        # No recursion: folders may lie deeper than Python's stack.
+        waiting = self._within(folder)
+        while waiting:
+            name, is_folder = waiting.pop()
+            if is_folder:
+                waiting += self._within(name)
+            else:
+                yield name
+
+    def _within(self, folder: str) -> list[tuple[str, bool]]:
+        """Names in a folder, each with whether it is a folder; sorted backwards."""
         try:
             with os.scandir(os.path.join(self.uri, folder)) as entries:
-                listed = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries)
+                listed = sorted(
+                    ((entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries), reverse=True
+                )
         except (FileNotFoundError, NotADirectoryError):
-            return
+            return []
         except OSError as error:
             raise DataAccessError(os.path.join(self.uri, folder), _reason(error)) from error
-        for name, is_folder in listed:
-            if is_folder:
-                yield from self.names(f"{folder}/{name}")
-            else:
-                yield f"{folder}/{name}"
+        return [(f"{folder}/{base}" if folder else base, is_folder) for base, is_folder in listed]
 
     def entries(self, folder: str, after: str = "") -> Iterator[Listed]:
         """What lies below `folder` at this moment; a file that took another's place has another token.
@@ -107,23 +116,23 @@ class LocalStorage:
         Raises:
             DataAccessError: It cannot be listed.
         """
-        try:
-            # One system call for hundreds of names, and none for each file.
-            with os.scandir(os.path.join(self.uri, folder)) as found:
-                folders = []
-                for entry in found:
-                    name = f"{folder}/{entry.name}"
-                    if entry.is_dir(follow_symlinks=False):
-                        folders.append(name)
-                    elif name > after:
-                        yield Listed(name, str(entry.inode()))
-        except (FileNotFoundError, NotADirectoryError):
-            return
-        except OSError as error:
-            raise DataAccessError(os.path.join(self.uri, folder), _reason(error)) from error
-        for name in folders:
-            if f"{name}/" > after or after.startswith(f"{name}/"):
-                yield from self.entries(name, after)
+        waiting = [folder]
+        while waiting:
+            folder = waiting.pop()
+            try:
+                # One system call for hundreds of names, and none for each file.
+                with os.scandir(os.path.join(self.uri, folder)) as found:
+                    for entry in found:
+                        name = f"{folder}/{entry.name}"
+                        if entry.is_dir(follow_symlinks=False):
+                            if f"{name}/" > after or after.startswith(f"{name}/"):
+                                waiting.append(name)
+                        elif name > after:
+                            yield Listed(name, str(entry.inode()))
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except OSError as error:
+                raise DataAccessError(os.path.join(self.uri, folder), _reason(error)) from error
 
     def version(self, name: str) -> Version | None:
         """The version of a file: its size, inode and time of change."""
@@ -141,7 +150,7 @@ class LocalStorage:
         """
         try:
             with os.scandir(self.uri) as entries:
-                return sorted(entry.name for entry in entries if not entry.is_dir())
+                return sorted(entry.name for entry in entries if not _is_folder(entry))
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
@@ -248,6 +257,14 @@ class LocalStorage:
 
     def _leads_inside(self, path: str) -> bool:
         return os.path.commonpath([os.path.realpath(path), self._real_root]) == self._real_root
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is a folder, or a symbolic link to one; a link to itself is neither."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
 
 
 def _failure(name: str, error: OSError) -> DataError:

@@ -140,8 +140,8 @@ class S3Storage:
         return S3Storage, (self.uri,)
 
     def names(self, folder: str) -> Iterator[str]:
-        """Names of all objects below `folder`, sorted."""
-        start = f"{folder}/"
+        """Names of all objects below `folder`, sorted; of all there are where it is empty."""
+        start = f"{folder}/" if folder else ""
         return iter(sorted(name for name in self._listed() if name.startswith(start)))
 
     def entries(self, folder: str, after: str = "") -> Iterator[Listed]:

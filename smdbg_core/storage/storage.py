@@ -83,6 +83,9 @@ class Storage(Protocol):
     def names(self, folder: str) -> Iterator[str]:
         """Names of all files below `folder`, sorted; a folder that is not there has none.
 
+        Args:
+            folder: The folder; where it is empty, all files of the place are named.
+
         Raises:
             DataAccessError: It cannot be listed.
         """

@@ -38,11 +38,16 @@ class Webhook(Action):
     """
 
     url: Annotated[
-        str, Meta(description="Where to post; `${NAME}` stands for an environment variable.", local=True)
+        str,
+        Meta(
+            description="Where to post; `${NAME}` stands for an environment variable.",
+            local=True,
+            secret=True,
+        ),
     ]
     headers: Annotated[
         tuple[str, ...],
-        Meta(description="Further headers, `Name: value`; `${NAME}` as in the URL.", local=True),
+        Meta(description="Further headers, `Name: value`; `${NAME}` as in the URL.", local=True, secret=True),
     ] = ()
     secret_env: Annotated[
         str | None,

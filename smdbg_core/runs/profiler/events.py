@@ -26,6 +26,9 @@ __all__ = ["Args", "Events", "EventsReader", "Row"]
 
 UNKNOWN_PHASE: Final = "Unknown"
 _LATEST: Final = 1e17
+_WHOLE: Final = 1 << 26
+"""Bytes of an array that are decoded at once, where its lines mean nothing."""
+
 """Microseconds since the epoch beyond which a time is no time."""
 
 
@@ -124,7 +127,8 @@ class EventsReader:
         writer = entry.worker, entry.source
         stacks = self._open.setdefault(writer, defaultdict(list))
         mapper = _Mapper(stacks)
-        for rows in self._rows(entry.name, file):
+        # Horovod leaves the array open when its process ends.
+        for rows in self._rows(entry.name, file, must_close=entry.source != "horovod"):
             events = self._columns(mapper.take(rows), entry)
             if events:
                 yield events
@@ -137,17 +141,20 @@ class EventsReader:
         self.unpaired += mapper.unpaired
         return events
 
-    def _rows(self, name: str, file: File) -> Iterator[list[Row]]:
+    def _rows(self, name: str, file: File, *, must_close: bool) -> Iterator[list[Row]]:
         """Rows block by block: these writers put each event on a line of its own."""
         whole: list[bytes] | None = []
+        taken, last = 0, b""
         for offset, block in blocks(file):
+            taken += len(block)
+            last = block[-64:].rstrip() or last
             rows = self._block(block)
             if rows is not None:
                 whole = None
                 yield rows
                 continue
             rows, damage = self._line_by_line(name, offset, block)
-            if whole is not None and not rows:
+            if whole is not None and not rows and taken <= _WHOLE:
                 # Perhaps an array that is laid out otherwise: it is tried as a whole, within reason.
                 whole.append(block)
                 continue
@@ -158,6 +165,10 @@ class EventsReader:
             yield rows
         if whole:
             yield self._as_a_whole(name, b"".join(whole))
+        elif not taken:
+            self.damage.append(Damage(name, None, "empty", "the file is empty"))
+        elif must_close and not last.endswith(b"]") and not any(one.file == name for one in self.damage):
+            self.damage.append(Damage(name, taken, "cut", "the array of events is not closed"))
 
     def _block(self, block: bytes) -> list[Row] | None:
         if block[:1] == b"[" and block[-1:] == b"]":
@@ -196,7 +207,8 @@ class EventsReader:
     def _columns(self, columns: _Columns, entry: ProfilerFile) -> Events:
         starts = np.array(columns.starts, np.float64)
         durations = np.array(columns.durations, np.float64)
-        ends = starts + durations
+        with np.errstate(over="ignore", invalid="ignore"):
+            ends = starts + durations
         good = None
         # Comparisons with NaN are false, so that this holds for none.
         if len(starts) and not (starts.min() >= 0 and durations.min() >= 0 and ends.max() < _LATEST):

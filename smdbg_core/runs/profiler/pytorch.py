@@ -152,8 +152,9 @@ class PytorchReader:
             args.append(kind.args)
             starts.append(row.ts)
             durations.append(row.dur)
-        first = np.array(starts, np.float64) + base
-        last = first + np.array(durations, np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            first = np.array(starts, np.float64) + base
+            last = first + np.array(durations, np.float64)
         good = (first >= 0) & (last >= first) & (last < _LATEST)
         if not good.all():
             lost = f"{np.count_nonzero(~good)} events at no time"

@@ -107,6 +107,8 @@ class SamplesReader:
 
     def read(self, name: str, file: File) -> Iterator[Samples]:
         """The samples of a file, in blocks and in the order of the file."""
+        if not file.size:
+            self.damage.append(Damage(name, None, "empty", "the file is empty"))
         for offset, block in blocks(file):
             rows = self._rows(name, offset, block)
             if rows:

@@ -77,7 +77,7 @@ class TensorflowReader:
         if events:
             yield events
 
-    def _unpack(self, name: str, file: File) -> bytes | None:
+    def _unpack(self, name: str, file: File) -> bytearray | None:
         unpacker = zlib.decompressobj(wbits=31)
         content = bytearray()
         offset = 0
@@ -97,4 +97,4 @@ class TensorflowReader:
         if not unpacker.eof:
             self.damage.append(Damage(name, offset, "cut", "the compressed data is not complete"))
             return None
-        return bytes(content)
+        return content

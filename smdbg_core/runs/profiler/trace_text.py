@@ -26,7 +26,8 @@ _LEAST: Final = 1 << 26
 
 _EVENTS = re.compile(rb'"traceEvents"\s{0,64}:\s{0,64}\[')
 _BORDER = re.compile(rb"\}\s{0,64},\s{0,64}\{")
-_SEPARATORS: Final = (b",", b" ", b"\n", b"\r", b"\t")
+_SEPARATORS = re.compile(rb"[, \n\r\t]*")
+_BLANK: Final = b", \n\r\t"
 _TRIES: Final = 8
 """Borders to try, or to look past within one event, before something must be broken."""
 
@@ -92,6 +93,8 @@ class TraceText:
             if len(self._pending) > _LONGEST:
                 text = f"an event of more than {_LONGEST} bytes"
                 self.damage.append(Damage(self._name, self._offset, "length", text))
+                if self._closing(one) is not None:
+                    yield self._last_events(many, one)
                 return
         yield self._last_events(many, one)
 
@@ -119,7 +122,8 @@ class TraceText:
                 return []
         if not end and len(self._pending) < _PATIENCE:
             return []
-        rows, end = self._one_by_one(self._pending[:widest], one)
+        # Without any border there is nothing to give up: this is blanks, or one long event.
+        rows, end = self._one_by_one(self._pending[:widest], one) if widest else ([], 0)
         self._advance(end)
         return rows
 
@@ -136,7 +140,26 @@ class TraceText:
                 return many.decode(b"[" + self._pending[:end].rstrip().removesuffix(b",") + b"]")
             except _FAILED:
                 continue
-        return self._one_by_one(self._pending, one, last=True)[0]
+        known = len(self.damage)
+        closing = self._closing(one)
+        rows, _ = self._one_by_one(self._pending[:closing].rstrip(_BLANK), one, last=True)
+        if closing is None and len(self.damage) == known:
+            self._not_closed(self._offset + len(self._pending))
+        return rows
+
+    def _closing(self, one: msgspec.json.Decoder[Row]) -> int | None:
+        """Where the array ends, although something in it is broken: an event that is whole stands before."""
+        end = len(self._pending)
+        for _ in range(_ENDS):
+            end = self._pending.rfind(b"]", 0, end)
+            if end < 0:
+                break
+            try:
+                one.decode(self._pending[self._border(end) : end].strip(_BLANK))
+            except _FAILED:
+                continue
+            return end
+        return None
 
     def _border(self, end: int) -> int:
         """Where the last event before `end` ends that another one follows; 0 if there is none."""
@@ -148,8 +171,7 @@ class TraceText:
 
     def _advance(self, end: int) -> None:
         """Go on behind `end`, and behind the comma there."""
-        while self._pending[end : end + 1] in _SEPARATORS:
-            end += 1
+        end = _SEPARATORS.match(self._pending, end).end()  # type: ignore[union-attr]
         self._pending = self._pending[end:]
         self._offset += end
 
@@ -194,13 +216,16 @@ class TraceText:
     def _complain(self, offset: int, text: bytes, error: Exception) -> None:
         if not text.strip(b" \r\n\t,]}"):
             if b"]" not in text:
-                self.damage.append(Damage(self._name, offset, "cut", "the array of events is not closed"))
+                self._not_closed(offset)
             return
         if isinstance(error, msgspec.ValidationError):
             kind = "row"
         else:
             kind = "cut" if "truncated" in str(error) else "not JSON"
         self.damage.append(Damage(self._name, offset, kind, str(error)))
+
+    def _not_closed(self, offset: int) -> None:
+        self.damage.append(Damage(self._name, offset, "cut", "the array of events is not closed"))
 
     def _plain(self, file: File) -> Iterator[bytes]:
         offset = 0

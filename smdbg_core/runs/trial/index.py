@@ -14,6 +14,7 @@ import msgspec
 
 from smdbg_core.runs.damage import Damage
 from smdbg_core.runs.trial.modes import Mode
+from smdbg_core.strict_text import strict_text
 
 __all__ = ["Entry", "IndexReader", "Layout", "Span", "StepFile", "worker_of"]
 
@@ -216,6 +217,7 @@ def worker_of(serialised: str) -> str:
     Device strings such as `/job:worker/replica:0/task:1/device:GPU:0` are written with `_` for `/` and
     `-` for `:`, and so begin with an underscore; other names are written as they are.
     """
+    serialised = strict_text(serialised)
     if not serialised.startswith("_"):
         return serialised
     return serialised.replace("_", "/").replace("-", ":")

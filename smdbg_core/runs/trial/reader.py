@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from smdbg_core.errors import ConfigError, DataError, MissingDataError
-from smdbg_core.runs.damage import Damage, damage_of
+from smdbg_core.runs.damage import Damage, RecordError, damage_of
 from smdbg_core.runs.trial.collections import CollectionReader
 from smdbg_core.runs.trial.index import IndexReader, StepFile
 from smdbg_core.runs.trial.trial import Trial
@@ -17,6 +17,9 @@ __all__ = ["TrialReader", "open_trial", "read_trial"]
 END_MARKER = "training_job_end.ts"
 _COLLECTIONS = "collections/000000000"
 _INDEX = "index"
+_LARGEST = 1 << 28
+"""Bytes of an index or collections file that are read; a hundred thousand tensors take ten million."""
+
 _INDEX_NAME = re.compile(r"(\d{1,18})_.+\.(?:json|csv)", re.DOTALL)
 
 
@@ -170,6 +173,9 @@ def _contents(storage: Storage, names: Iterable[str], damage: list[Damage]) -> I
             if isinstance(file, DataError):
                 raise file
             with file:
+                if file.size > _LARGEST:
+                    detail = f"the file has {file.size} bytes; at most {_LARGEST} are read"
+                    raise RecordError(name, None, "length", detail)
                 yield name, file.read(0, file.size)
         except DataError as error:
             damage.append(damage_of(error, name).damage)

@@ -65,6 +65,9 @@ def decode_event(data: bytes | memoryview, length: int | None = None) -> list[Te
     found: list[tuple[str, _Tensor | None, tuple[str, int] | None]] = []
     for field in _fields(data, 0, end):
         if field.number == 1 and field.wire == 1:
+            if field.end > len(data):
+                message = "a wall time that is cut"
+                raise WireError(message)
             wall_time = struct.unpack_from("<d", data, field.value)[0]
         elif field.number == 2 and field.wire == 0:
             step = _signed(field.value)

@@ -150,7 +150,7 @@ def test_what_is_no_metrics_file_is_named(tmp_path: Path, text: bytes) -> None:
     profiler = open_profiler(str(tmp_path))
     _, _, values = samples(profiler)
     assert values.tolist() == [3]
-    assert len(profiler.damage) == (1 if text.strip() else 0)
+    assert len(profiler.damage) == (0 if text.isspace() else 1)
 
 
 def test_long_files_come_in_blocks(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_a_trace_that_is_not_closed_keeps_its_events(tmp_path: Path, cut: str) -
     trace(tmp_path, "[\n" + ",\n".join(map(json.dumps, TRACE)) + cut)
     profiler = open_profiler(str(tmp_path))
     assert column(events(profiler), "names").tolist() == ["a", "b"]
-    assert [damage.kind for damage in profiler.damage] == (["cut"] if "{" in cut else [])
+    assert [damage.kind for damage in profiler.damage] == ["cut"]
 
 
 def test_a_broken_line_costs_itself(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Faults: what damaged, hostile and impossible data does to an evaluation."""
