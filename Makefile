@@ -6,7 +6,7 @@ PROJECTS := pyproject.toml $(wildcard plugins/*/pyproject.toml)
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint types contracts faults bench detection pictures clean
+.PHONY: help setup demo test check lint types contracts faults bench detection docs pictures clean
 
 help:  ## Say what there is
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST)
@@ -51,6 +51,12 @@ detection: $(STAMP)  ## Measure how well the rules find faults, on trained netwo
 
 pictures: $(STAMP)  ## Make the pictures of the README; needs Debian's chromium
 	$(BIN)/python -m tests.pictures docs/pictures
+
+docs: $(STAMP)  ## Build the documentation as a site, and check every link within it
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group docs
+	$(BIN)/python docs/reference_pages.py --check
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -b html docs build/site
+	@echo build/site/index.html
 
 clean:  ## Remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 project = "smdbg"
 author = "The smdbg authors"
-copyright = "The smdbg authors"  # noqa: A001 - Sphinx's name
 extensions = ["myst_parser"]
-myst_enable_extensions = ["attrs_inline"]
 myst_heading_anchors = 4
 exclude_patterns = ["rules/prose"]
 html_theme = "furo"
 html_title = "smdbg"
+html_show_copyright = False
 nitpicky = True
+
+INDEX = "\n\n```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
+
+
+def add_contents(app: Any, docname: str, source: list[str]) -> None:
+    """Let the page of a folder list the others; in the repository it is plain Markdown."""
+    if docname.endswith("/README"):
+        source[0] += INDEX
+
+
+def setup(app: Any) -> dict[str, Any]:
+    """Extend Sphinx."""
+    app.connect("source-read", add_contents)
+    return {"parallel_read_safe": True}

@@ -111,7 +111,12 @@ class Hooks:
 
     def register(self, identity: str, plugin: object) -> None:
         """Add a plugin; one that does not fit the hook specifications is refused and named."""
-        complaint = self._register(identity, plugin)
+        with warnings.catch_warnings(record=True) as deprecated:
+            warnings.simplefilter("always")
+            complaint = self._register(identity, plugin)
+        self.problems += [
+            f"{identity}: {one.message}" for one in deprecated if issubclass(one.category, DeprecationWarning)
+        ]
         if complaint is not None:
             self._mourn(identity, plugin)
             self.problems.append(f"{identity}: not registered: {complaint}")
@@ -123,9 +128,7 @@ class Hooks:
 
     def _register(self, identity: str, plugin: object) -> str | None:
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # an argument that pluggy deprecates is no news to users
-                self._manager.register(plugin, name=identity)
+            self._manager.register(plugin, name=identity)
             unknown = self._unknown_hooks(plugin)
             complaint = f"no such hook: {', '.join(unknown)}" if unknown else None
         except pluggy.PluginValidationError as error:

@@ -18,6 +18,7 @@ PAGES = [
     "docs/actions.md",
     "docs/capture.md",
     "docs/following.md",
+    "docs/hooks.md",
     "docs/profiler.md",
     "docs/sagemaker.md",
     "docs/smdebug-rules.md",

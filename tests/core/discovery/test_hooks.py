@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from smdbg_core import Event, Finding, ParameterProblem, PluginExecutionError, Veto, hookimpl
+from smdbg_core import Event, Finding, ParameterProblem, PluginExecutionError, Veto, hookimpl, hookspecs
 from smdbg_core.action import ActionResult
 from smdbg_core.discovery.hooks import Hooks
 
@@ -200,3 +200,45 @@ def test_formats_of_plugins() -> None:
     assert not Hooks().has("smdbg_render_report")
     assert hooks.render_report(None, "mine") == "text"
     assert hooks.render_report(None, "other") is None
+
+
+def test_deprecated_hooks_and_arguments_work_and_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mechanism that the stability policy promises."""
+
+    def smdbg_old(report: object) -> None:
+        """A hook that is to go."""
+
+    def smdbg_run_finished(report: object, verdict: object) -> None:
+        """A hook of which an argument is to go."""
+
+    marked = hookspecs.hookspec(
+        warn_on_impl=DeprecationWarning("smdbg_old goes with 0.4: use smdbg_run_finished")
+    )
+    monkeypatch.setattr(hookspecs, "smdbg_old", marked(smdbg_old), raising=False)
+    argument = hookspecs.hookspec(
+        warn_on_impl_args={"verdict": DeprecationWarning("`verdict` goes with 0.4: use report.fired")}
+    )
+    monkeypatch.setattr(hookspecs, "smdbg_run_finished", argument(smdbg_run_finished))
+    seen: list[object] = []
+
+    class Old:
+        @hookimpl
+        def smdbg_old(self, report: object) -> None:
+            seen.append(report)
+
+        @hookimpl
+        def smdbg_run_finished(self, verdict: object) -> None:
+            seen.append(verdict)
+
+    class New:
+        @hookimpl
+        def smdbg_run_finished(self, report: object) -> None:
+            seen.append(report)
+
+    hooks = Hooks([("old==1[x]", Old()), ("new==1[x]", New())])
+    assert sorted(hooks.problems) == [
+        "old==1[x]: `verdict` goes with 0.4: use report.fired",
+        "old==1[x]: smdbg_old goes with 0.4: use smdbg_run_finished",
+    ]
+    hooks.notify("smdbg_run_finished", report=1, verdict=2)
+    assert sorted(seen) == [1, 2]  # type: ignore[type-var]
