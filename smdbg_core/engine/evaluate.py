@@ -128,7 +128,9 @@ def evaluate(
         evidence=evaluation.recorder.evidence() if evaluation.recorder is not None else None,
         documentation=dict(_documentation(roster.entries)) if evidence else {},
     )
+    told = len(hooks.problems)
     hooks.notify("smdbg_run_finished", report=report)
+    report.warnings.extend(hooks.problems[told:])
     return report
 
 
