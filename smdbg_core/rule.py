@@ -103,8 +103,6 @@ class Rule(Parameterized):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({})
     """Values of parameters by name of a preset; a rule without the asked one keeps its defaults."""
 
-    _tally: Tally
-
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         for preset, values in cls.presets.items():
@@ -112,6 +110,10 @@ class Rule(Parameterized):
             if problems:
                 message = f"{cls.__qualname__}.presets[{preset!r}]: {'; '.join(p.message for p in problems)}"
                 raise TypeError(message)
+
+    def _count_in(self, tally: Tally) -> None:
+        """Say where points are counted."""
+        self._tally = tally  # annotated in the class, it would be a parameter to type checkers
 
     @abstractmethod
     def reads(self) -> Any:

@@ -129,7 +129,9 @@ class Assignment:
             evidence=recorder.evidence() if recorder is not None else None,
             documentation=dict(_documentation(self._roster.entries)) if self._evidence else {},
         )
+        told = len(self._hooks.problems)
         self._hooks.notify("smdbg_run_finished", report=report)
+        report.warnings.extend(self._hooks.problems[told:])
         return report
 
     def _opened_cache(self, run: Run) -> MeasurementCache | None:

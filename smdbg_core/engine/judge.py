@@ -58,7 +58,7 @@ class Judge(ABC, Generic[RuleT]):
         self.tally = Tally(cap)
         self.artifacts: list[Artifact] = []
         self.rule = copy.copy(rule)
-        self.rule._tally = self.tally
+        self.rule._count_in(self.tally)
         self.run = RuleRun(run, others)
         self.done = False
         self._evaluated = False

@@ -7,6 +7,7 @@ are searched without regard to case, e-mail subscriptions wait for confirmation.
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 from xml.sax.saxutils import escape
 
-__all__ = ["Cloud", "Refusal", "serve"]
+__all__ = ["Cloud", "Refusal", "serve", "serve_cloud"]
 
 ACCOUNT = "123456789012"
 
@@ -56,6 +57,19 @@ class Cloud:
         self.published: list[dict[str, Any]] = []
         self.confirmed_at_once = False
         self.opted_out: set[str] = set()
+
+    def variables(self) -> dict[str, str]:
+        """The environment in which boto3 reaches the stand-in, and nothing of this machine's."""
+        return {
+            "AWS_ENDPOINT_URL": self.url,
+            "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",
+            "AWS_SECRET_ACCESS_KEY": "not-a-secret",
+            "AWS_DEFAULT_REGION": self.region,
+            "AWS_CONFIG_FILE": os.devnull,
+            "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "no_proxy": "127.0.0.1,localhost",
+        }
 
     def operations(self) -> list[str]:
         return [name for name, _ in self.calls]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from botocore import loaders
@@ -49,19 +48,10 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Cloud]:
+def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cloud]:
     monkeypatch.setattr(loaders, "create_loader", lambda _: SERVICE_MODELS)
     with serve_cloud() as cloud:
-        settings = {
-            "AWS_ENDPOINT_URL": cloud.url,
-            "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",
-            "AWS_SECRET_ACCESS_KEY": "not-a-secret",
-            "AWS_DEFAULT_REGION": cloud.region,
-            "AWS_CONFIG_FILE": str(tmp_path / "none"),
-            "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "none"),
-            "AWS_EC2_METADATA_DISABLED": "true",
-        }
-        for name, value in settings.items():
+        for name, value in cloud.variables().items():
             monkeypatch.setenv(name, value)
         yield cloud
 

@@ -1,0 +1,1 @@
+"""Policy around smdbg, a module for each: production, audit, patience, metrics."""
