@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -21,7 +22,10 @@ import pytest
 boto3 = pytest.importorskip("boto3")
 
 Fault = Callable[["Proxy", str, str], str | None]
-"""Given call and path, how to misbehave: `503`, `reset`, `truncate`, `403`, or not at all."""
+"""Given call and path, how to misbehave: `503`, `reset`, `truncate`, `403`, `404`, or not at all."""
+
+Unlisted = Callable[[str], bool]
+"""Whether a listing does not show a key yet, although the object is there."""
 
 
 class Proxy:
@@ -34,6 +38,7 @@ class Proxy:
         self.ranges: list[str] = []
         self.sent = 0
         self.fault: Fault | None = None
+        self.unlisted: Unlisted | None = None
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
@@ -46,6 +51,7 @@ class Proxy:
         self.ranges.clear()
         self.sent = 0
         self.fault = None
+        self.unlisted = None
 
     def close(self) -> None:
         self._server.shutdown()
@@ -63,19 +69,26 @@ class Proxy:
             fault = self.fault(self, call, split.path) if self.fault is not None else None
         return call, fault
 
+    def _shown(self, entry: re.Match[bytes]) -> bytes:
+        """An entry of a listing, or nothing where listings lag behind."""
+        found = re.search(rb"<Key>(.*?)</Key>", entry[0])
+        assert found is not None
+        assert self.unlisted is not None
+        return b"" if self.unlisted(found[1].decode()) else entry[0]
+
     def _handler(proxy) -> type[BaseHTTPRequestHandler]:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
-                _, fault = proxy.note(self.path, self.headers)
+                call, fault = proxy.note(self.path, self.headers)
                 if fault == "reset":
                     self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
                     self.connection.close()
                     self.close_connection = True
                     return
-                if fault in ("503", "403"):
-                    code = "SlowDown" if fault == "503" else "AccessDenied"
+                if fault in ("503", "403", "404"):
+                    code = {"503": "SlowDown", "403": "AccessDenied", "404": "NoSuchKey"}[fault]
                     self.answer(
                         int(fault), {}, f"<Error><Code>{code}</Code><Message>no</Message></Error>".encode()
                     )
@@ -87,6 +100,8 @@ class Proxy:
                     body = response.read()
                 finally:
                     upstream.close()
+                if call == "ListObjectsV2" and proxy.unlisted is not None:
+                    body = re.sub(rb"<Contents>.*?</Contents>", proxy._shown, body, flags=re.DOTALL)
                 kept = ("content-range", "etag", "content-type", "x-amz-bucket-region")
                 headers = {name: value for name, value in response.getheaders() if name.lower() in kept}
                 self.answer(response.status, headers, body, cut=fault == "truncate")
