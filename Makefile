@@ -53,8 +53,7 @@ pictures: $(STAMP)  ## Make the pictures of the README; needs Debian's chromium
 	$(BIN)/python -m tests.pictures docs/pictures
 
 docs: $(STAMP)  ## Build the documentation as a site, and check every link within it
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group docs
-	$(BIN)/python docs/reference_pages.py --check
+	@for script in rule action reference; do $(BIN)/python docs/$${script}_pages.py --check || exit 1; done
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -b html docs build/site
 	@echo build/site/index.html
 

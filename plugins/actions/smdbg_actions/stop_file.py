@@ -21,8 +21,9 @@ class StopFile(Action):
 
         from smdbg_actions import stop_requested
 
-        if stop_requested("runs/mine/STOP"):
-            break
+        for step in range(1000):
+            if stop_requested("runs/mine/STOP"):
+                break
 
     Remove the file before training begins again.
     """
