@@ -13,6 +13,8 @@ html_theme = "furo"
 html_title = "smdbg"
 html_show_copyright = False
 nitpicky = True
+# A dash of typographers is no part of an option.
+smartquotes = False
 
 INDEX = "\n\n```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
 

@@ -45,6 +45,7 @@ def test_the_site_builds_and_every_link_leads_somewhere(tmp_path: Path) -> None:
     pages = [path.relative_to(tmp_path / "site") for path in (tmp_path / "site").glob("**/*.html")]
     sources = {path.relative_to(DOCS).with_suffix(".html") for path in DOCS.glob("**/*.md")}
     assert {path for path in sources if path.parts[:2] != ("rules", "prose")} <= {*pages}
+    assert "Without --rule, every" in (tmp_path / "site" / "commands" / "run.html").read_text()
     for page in pages:
         text = (tmp_path / "site" / page).read_text()
         # Links may lead elsewhere; what a page is shown with is beside it.
