@@ -136,9 +136,9 @@ def _modules() -> dict[str, ModuleType]:
         }
     modules: dict[str, ModuleType] = {}
     for name, content in contents.items():
-        module = modules[name] = _Module(name, "A stand-in for the part of smdebug of this name.")
-        module.__spec__ = ModuleSpec(name, None, is_package="__path__" in content)
-        module.__dict__.update(content)
+        made = modules[name] = _Module(name, "A stand-in for the part of smdebug of this name.")
+        made.__spec__ = ModuleSpec(name, None, is_package="__path__" in content)
+        made.__dict__.update(content)
     for name, module in modules.items():
         parent, _, child = name.rpartition(".")
         if parent:
