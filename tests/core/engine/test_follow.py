@@ -99,7 +99,7 @@ def test_a_worker_is_waited_for_and_then_no_longer(finished: Path, tmp_path: Pat
     clock = ScheduledClock(finished, tmp_path / "run", arrivals)
     told: dict[int | None, float] = {}
     waits: dict[str, float] = {}
-    follow(
+    report = follow(
         tmp_path / "run",
         ["VanishingGradient"],
         clock=clock,
@@ -112,6 +112,7 @@ def test_a_worker_is_waited_for_and_then_no_longer(finished: Path, tmp_path: Pat
     assert 5.1 + GRACE <= told[3] <= 5.1 + GRACE + 2 * POLL
     assert told[4] == told[3]
     assert waits["worker_1 at step 3"] <= 5.5
+    assert report.warnings == ["1 step was judged without all workers, from step 3 on, which lacks worker_1"]
 
 
 def test_a_late_step_changes_the_verdict_and_what_was_sent_is_superseded(tmp_path: Path) -> None:
