@@ -190,8 +190,10 @@ class Follower:
         """Look whether the part of the run that was not there has come."""
         if self._trial is not None and self._profiler is not None:
             return False
+        steps = self._trial.trial.steps() if self._trial is not None and self._trial.trial is not None else []
         with suppress(MissingDataError):
-            run = self._assignment.open(self._uri)
+            # What is known of the trial need not be read again to learn whether there is profiler output.
+            run = self._assignment.open(self._uri, since=steps[-1] + 1 if steps else None)
             more = (run.trial is not None and self._trial is None) or (
                 run.profiler is not None and self._profiler is None
             )
