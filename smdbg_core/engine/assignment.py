@@ -86,9 +86,14 @@ class Assignment:
         folder = Path(state) if state is not None else state_folder()
         self.dispatcher = Dispatcher(self._hooks, uri, job_name=job_name, state=folder, dry_run=dry_run)
 
-    def open(self, uri: str) -> Run:
-        """Open the run; a plugin may do so."""
-        return self._hooks.open_run(uri, steps=None)
+    def open(self, uri: str, *, since: int | None = None) -> Run:
+        """Open the run; a plugin may do so.
+
+        Args:
+            uri: Where it lies.
+            since: Of a trial, only the index files of this global step and later ones are read.
+        """
+        return self._hooks.open_run(uri, steps=None if since is None else (since, None))
 
     def evaluation(self, run: Run, on_finding: Callable[[str, Finding], None] | None) -> Evaluation:
         """A fresh evaluation of the run, in which nothing is judged yet."""

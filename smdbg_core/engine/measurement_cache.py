@@ -244,6 +244,8 @@ class MeasurementCache:
                     measurement.compares,
                     strict=False,
                 )
+                # What could not be read this time may be there the next.
+                if len(compared) == len(found)
             },
             measurement.from_reductions,
         )

@@ -265,9 +265,13 @@ class S3Storage:
                     continue
                 found[rest.removeprefix("/")] = Version(entry["Size"], entry.get("ETag", ""))
             yield found
-            token = page.get("NextContinuationToken")
+            before, token = token, page.get("NextContinuationToken")
             if not page.get("IsTruncated") or token is None:
                 return
+            if token == before:
+                raise DataAccessError(
+                    self.uri, "ListObjectsV2: the server sends the same page again and again"
+                )
 
     def _fetch(self, name: str, start: int, end: int | None) -> Content:
         key = "/".join(part for part in (self._prefix, name) if part)

@@ -68,9 +68,10 @@ class GrowingTrial:
         if other_collections:
             self._collections = collections
             self._reader.read_collections()
-        # What was damaged may have been half written, in place.
+        # What was damaged may have been half written, in place; what could not be read is tried again.
+        unread = self._reader.unread()
         healed = {name for name, version in self._damaged.items() if self._storage.version(name) != version}
-        names = sorted({entry.name for entry in fresh} | healed)
+        names = sorted({entry.name for entry in fresh} | healed | unread)
         before = [file for name in names if (file := self._reader.files.get(name)) is not None]
         # Remembered before they are read: what changes meanwhile is found by the next look.
         self._known |= {entry.name: entry.token for entry in fresh}
@@ -82,7 +83,8 @@ class GrowingTrial:
         changed, another = self._take(files, before, other_collections)
         if self.trial is not None:
             self.trial.ended = self._ended
-        return Growth(bool(names or other_collections or ended != self._ended), changed, another)
+        came = set(names) - (unread & self._reader.unread())
+        return Growth(bool(came or other_collections or ended != self._ended), changed, another)
 
     def is_written(self, step: int) -> bool:
         """Whether each worker has written what its index file of this step promises."""

@@ -55,6 +55,14 @@ class TrialReader:
         """Names of the index files that could not be read, or not in full."""
         return list(self._index_damage)
 
+    def unread(self) -> set[str]:
+        """Names of those of them of which nothing was read: what they hold is not known."""
+        return {
+            name
+            for name, damage in self._index_damage.items()
+            if any(one.kind in ("missing", "unreadable") for one in damage)
+        }
+
     def read_collections(self) -> None:
         """Read all collections files."""
         self._collections = CollectionReader()

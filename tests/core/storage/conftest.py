@@ -11,11 +11,11 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
@@ -24,12 +24,19 @@ boto3 = pytest.importorskip("boto3")
 Fault = Callable[["Proxy", str, str], str | None]
 """Given call and path, how to misbehave: `503`, `reset`, `truncate`, `403`, `404`, or not at all."""
 
-Unlisted = Callable[[str], bool]
-"""Whether a listing does not show a key yet, although the object is there."""
+_ERRORS = {"503": "SlowDown", "403": "AccessDenied", "404": "NoSuchKey"}
+_LISTED = re.compile(rb"<Contents>.*?</Contents>", re.DOTALL)
 
 
 class Proxy:
-    """Forwards to a server; counts requests by call and by key."""
+    """Forwards to a server; counts requests by call and by key.
+
+    Attributes:
+        fault: How to misbehave.
+        keys_in_page: How many keys a page of a list has at most, if fewer than a thousand.
+        relist: Given the entries of a page by key, what is sent in their place.
+        rewrite: Given a page, what is sent in its place.
+    """
 
     def __init__(self, port: int) -> None:
         self.upstream = port
@@ -38,7 +45,9 @@ class Proxy:
         self.ranges: list[str] = []
         self.sent = 0
         self.fault: Fault | None = None
-        self.unlisted: Unlisted | None = None
+        self.keys_in_page: int | None = None
+        self.relist: Callable[[dict[str, bytes]], Iterable[bytes]] | None = None
+        self.rewrite: Callable[[bytes], bytes] = bytes
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
@@ -51,7 +60,9 @@ class Proxy:
         self.ranges.clear()
         self.sent = 0
         self.fault = None
-        self.unlisted = None
+        self.keys_in_page = None
+        self.relist = None
+        self.rewrite = bytes
 
     def close(self) -> None:
         self._server.shutdown()
@@ -69,12 +80,17 @@ class Proxy:
             fault = self.fault(self, call, split.path) if self.fault is not None else None
         return call, fault
 
-    def _shown(self, entry: re.Match[bytes]) -> bytes:
-        """An entry of a listing, or nothing where listings lag behind."""
-        found = re.search(rb"<Key>(.*?)</Key>", entry[0])
-        assert found is not None
-        assert self.unlisted is not None
-        return b"" if self.unlisted(found[1].decode()) else entry[0]
+    def page(self, body: bytes) -> bytes:
+        """A page of a list as it is sent."""
+        if self.relist is None:
+            return self.rewrite(body)
+        entries = {}
+        for found in _LISTED.findall(body):
+            key = found.partition(b"<Key>")[2].partition(b"</Key>")[0]
+            entries[unquote(key.decode())] = found
+        rest = _LISTED.sub(b"", body)
+        sent = b"".join(self.relist(entries))
+        return rest.replace(b"</ListBucketResult>", sent + b"</ListBucketResult>")
 
     def _handler(proxy) -> type[BaseHTTPRequestHandler]:
         class Handler(BaseHTTPRequestHandler):
@@ -87,23 +103,25 @@ class Proxy:
                     self.connection.close()
                     self.close_connection = True
                     return
-                if fault in ("503", "403", "404"):
-                    code = {"503": "SlowDown", "403": "AccessDenied", "404": "NoSuchKey"}[fault]
+                if fault in _ERRORS:
+                    code = _ERRORS[fault]
                     self.answer(
                         int(fault), {}, f"<Error><Code>{code}</Code><Message>no</Message></Error>".encode()
                     )
                     return
                 upstream = http.client.HTTPConnection("127.0.0.1", proxy.upstream, timeout=30)
+                listing = call == "ListObjectsV2"
+                few = f"&max-keys={proxy.keys_in_page}" if listing and proxy.keys_in_page else ""
                 try:
-                    upstream.request("GET", self.path, headers=dict(self.headers))
+                    upstream.request("GET", self.path + few, headers=dict(self.headers))
                     response = upstream.getresponse()
                     body = response.read()
                 finally:
                     upstream.close()
-                if call == "ListObjectsV2" and proxy.unlisted is not None:
-                    body = re.sub(rb"<Contents>.*?</Contents>", proxy._shown, body, flags=re.DOTALL)
                 kept = ("content-range", "etag", "content-type", "x-amz-bucket-region")
                 headers = {name: value for name, value in response.getheaders() if name.lower() in kept}
+                if listing:
+                    body = proxy.page(body)
                 self.answer(response.status, headers, body, cut=fault == "truncate")
 
             def answer(self, status: int, headers: dict[str, str], body: bytes, *, cut: bool = False) -> None:
