@@ -23,7 +23,14 @@ from smdbg_core.parameters import Parameterized
 from smdbg_core.report.document import report_schema
 
 LISTING = Path(__file__).parent / "public-surface.txt"
-MODULES = ("smdbg_core", "smdbg_core.stats", "smdbg_core.storage", "smdbg_core.testing")
+MODULES = (
+    "smdbg_actions",
+    "smdbg_core",
+    "smdbg_core.sagemaker.rule_configs",
+    "smdbg_core.stats",
+    "smdbg_core.storage",
+    "smdbg_core.testing",
+)
 OWNERS = ("smdbg-builtin-rules", "smdbg-profiler-rules", "smdbg-actions")
 
 
@@ -35,7 +42,9 @@ def lines() -> Iterator[str]:
             yield from _python(f"{name}.{public}", getattr(module, public))
     for name in sorted(vars(hookspecs)):
         if name.startswith("smdbg_"):
-            yield f"hook {name}({', '.join(inspect.signature(getattr(hookspecs, name)).parameters)})"
+            spec = getattr(hookspecs, name)
+            results = "first result" if spec.smdbg_spec["firstresult"] else "all results"
+            yield f"hook {name}({', '.join(inspect.signature(spec).parameters)}), {results}"
     for name in sorted(_COMMANDS):
         yield from _command(f"smdbg {name}", importlib.import_module(f"smdbg_core.cli.{name}").command)
     schema = report_schema()
@@ -79,8 +88,9 @@ def _arguments(thing: Any) -> str:
 
 def _command(name: str, command: click.Command) -> Iterator[str]:
     yield f"command {name}"
+    context = click.Context(command)
     for one in command.params:
-        for spelling in one.opts if isinstance(one, click.Option) else ():
+        for spelling in one.opts if isinstance(one, click.Option) else one.get_usage_pieces(context):
             yield f"command {name} {spelling}"
     if isinstance(command, click.Group):
         for child, found in sorted(command.commands.items()):
