@@ -41,6 +41,7 @@ check: lint types contracts test  ## Lint, types, import contracts and tests
 faults: $(STAMP)  ## Damage every file of a run in every way, and print the table of what came of it; some minutes
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.faults
 	SMDBG_EXAMPLES=2000 $(BIN)/python -m pytest --quiet tests/faults
+	SMDBG_SCHEDULES=1000 SMDBG_KILLS=100 $(BIN)/python -m pytest tests/core/engine/test_follow.py tests/actions/test_kill_followed.py
 
 bench: $(STAMP)  ## Measure speed and memory on generated trials, as ratios to a floor
 	$(BIN)/python -m tests.benchmarks

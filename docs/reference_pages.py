@@ -147,7 +147,7 @@ def _markdown(docstring: str) -> Iterator[str]:
         yield " ".join(paragraph.partition("\n\n")[0].split())
         yield ""
         if indented:
-            yield from ("```python", text.rstrip(), "```", "")
+            yield from ("```python", text.rstrip().replace("\n\n@", "\n\n\n@"), "```", "")
 
 
 def hooks_picture() -> str:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from smdbg_core.testing import FakeClock
+
 __all__ = ["Arrival", "Crash", "ScheduledClock", "chaotic"]
 
 END_MARKER = "training_job_end.ts"
@@ -25,7 +27,7 @@ class Crash(BaseException):
     """Stands for the end of the process."""
 
 
-class ScheduledClock:
+class ScheduledClock(FakeClock):
     """A clock on which waiting lets files arrive.
 
     Args:
@@ -38,28 +40,25 @@ class ScheduledClock:
     def __init__(
         self, source: Path, target: Path, arrivals: list[Arrival], crashes: tuple[float, ...] = ()
     ) -> None:
-        self.now = 0.0
+        super().__init__()
         self.rest = sorted(arrivals)
         self.on_sleep: Callable[[], None] = lambda: None
         self._source = source
         self._target = target
         self._crashes = sorted(crashes)
         self._number = 0
-
-    def monotonic(self) -> float:
-        return self.now
+        for arrival in self.rest:
+            self.at(arrival.time, self._next)
 
     def sleep(self, seconds: float) -> None:
-        end = self.now + seconds
-        while self.rest and self.rest[0].time <= end:
-            arrival = self.rest.pop(0)
-            self.now = max(self.now, arrival.time)
-            self._deliver(arrival.name)
-        self.now = end
+        super().sleep(seconds)
         self.on_sleep()
-        if self._crashes and self._crashes[0] <= end:
+        if self._crashes and self._crashes[0] <= self.now:
             self._crashes.pop(0)
             raise Crash
+
+    def _next(self) -> None:
+        self._deliver(self.rest.pop(0).name)
 
     def _deliver(self, name: str) -> None:
         """Copy under another name, then rename, as writers do."""

@@ -12,6 +12,7 @@ from smdbg_core.cli.table import render_table
 from smdbg_core.discovery.registry import Registry
 from smdbg_core.engine.config import load_config
 from smdbg_core.engine.evaluate import evaluate
+from smdbg_core.engine.measurement_cache import cache_folder
 from smdbg_core.errors import ConfigError, MissingDataError, SmdbgError
 from smdbg_core.report.html.extra import missing_extra
 from smdbg_core.report.output import write_report
@@ -32,9 +33,16 @@ __all__ = ["command"]
 @click.option("--config", metavar="FILE", help="Configuration file; smdbg.toml by default, if it is there.")
 @click.option("--from", "begin", metavar="T", help="Judge profiler output from this time on, UTC.")
 @click.option("--to", "end", metavar="T", help="Judge profiler output up to, not including, this time.")
+@click.option("--no-cache", is_flag=True, help="Measure everything anew; keep no measurements for next time.")
 @click.option("-q", "--quiet", is_flag=True, help="No summary, no progress.")
 def command(
-    path: str, output: Path, config: str | None, begin: str | None, end: str | None, quiet: bool
+    path: str,
+    output: Path,
+    config: str | None,
+    begin: str | None,
+    end: str | None,
+    no_cache: bool,
+    quiet: bool,
 ) -> int:
     """Judge the run at PATH with every rule, and write a page that works offline.
 
@@ -55,6 +63,7 @@ def command(
                 period=parse_period(begin, end),
                 output=output,
                 on_step=on_step,
+                cache=None if no_cache else cache_folder(),
                 evidence=True,
             )
     except MissingDataError:

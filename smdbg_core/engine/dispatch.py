@@ -20,6 +20,7 @@ from smdbg_core.engine.action_roster import ActionEntry
 from smdbg_core.engine.journal import Journal, JournalRow, JournalStatus
 from smdbg_core.errors import ActionError, DataError, PluginExecutionError, UnknownOutcomeError, Veto
 from smdbg_core.findings import Finding
+from smdbg_core.masking import masked
 from smdbg_core.outcomes import ActionRecord, ActionStatus
 from smdbg_core.strict_text import strict_text
 
@@ -383,4 +384,6 @@ def _record(notice: _Notice) -> ActionRecord:
 
 
 def _shortened(text: str) -> str:
+    """What an action said, as journal, reports and logs may keep it."""
+    text = masked(text)
     return text if len(text) <= _LONGEST_DETAIL else text[: _LONGEST_DETAIL - 3] + "..."

@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from smdbg_core.discovery.hooks import Hooks
 from smdbg_core.discovery.registry import Registry
 from smdbg_core.engine.evaluate import evaluate
 from smdbg_core.engine.profile import Profile
@@ -16,7 +17,6 @@ from smdbg_core.engine.whereabouts import runs_near
 from smdbg_core.errors import DataAccessError, DataError
 from smdbg_core.outcomes import Outcome
 from smdbg_core.runs.profiler import Profiler
-from smdbg_core.runs.run import open_run
 from smdbg_core.runs.trial import Trial
 
 __all__ = ["Check", "Diagnosis", "examine"]
@@ -102,8 +102,9 @@ def examine(path: str, registry: Registry | None = None) -> Diagnosis:
         path: A run, as `evaluate` takes it.
         registry: Where rules are found; by default those that are installed.
     """
+    registry = registry or Registry()
     try:
-        run = open_run(path)
+        run = Hooks(registry.load_hooks()).open_run(path, steps=None)
     except DataError as error:
         return Diagnosis(path=path, checks=[_not_opened(path, error)], judged=[], unjudged=[])
     checks = [Check(status="pass", subject="path", message=f"{run.uri}: {' and '.join(run.has)}")]

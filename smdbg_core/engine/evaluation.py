@@ -212,6 +212,7 @@ class Evaluation:
         self._resources.close()
         if self._run.trial is not None and self._scan is not None:
             self._damaged([*self._run.trial.damage, *self._scan.damage])
+            self.warnings += _incomplete_warnings(self._run.trial)
         if self._run.profiler is not None and self.windows is not None:
             self._damaged(self._run.profiler.damage)
             self.warnings += _window_warnings(self.windows)
@@ -322,6 +323,17 @@ def _demand(interval: int, judges: Iterable[WindowJudge]) -> Demand:
     reads = [one for judge in judges for one in judge.reads]
     measures = frozenset(measure for one in reads for measure in one.series)
     return Demand(interval, measures, tuple(dict.fromkeys(phase for one in reads for phase in one.phases)))
+
+
+def _incomplete_warnings(trial: Trial) -> list[str]:
+    """Steps that are judged although not all workers have written them."""
+    incomplete = trial.incomplete_steps()
+    if not incomplete:
+        return []
+    silent = sorted(set(trial.workers) - {file.worker for file in trial.files(incomplete[0])})
+    lack = ", ".join(silent) or f"some of {trial.num_workers} workers"
+    steps = "1 step was" if len(incomplete) == 1 else f"{len(incomplete)} steps were"
+    return [f"{steps} judged without all workers, from step {incomplete[0]} on, which lacks {lack}"]
 
 
 def _window_warnings(windows: ScanWindows) -> list[str]:

@@ -19,7 +19,7 @@ from smdbg_core.engine.evaluation import Evaluation
 from smdbg_core.engine.followed_profiler import FollowedProfiler
 from smdbg_core.engine.followed_trial import FollowedTrial
 from smdbg_core.engine.scope import Scope
-from smdbg_core.errors import MissingDataError
+from smdbg_core.errors import DataError, MissingDataError
 from smdbg_core.outcomes import Report
 from smdbg_core.runs.run import Run
 
@@ -113,6 +113,7 @@ class Follower:
         self._ended_at: float | None = None
         self._rest_until = clock.monotonic()
         self._absent = ""
+        self._trouble = ""
 
     def follow(self) -> Report:
         """Judge what comes until it ends, then everything.
@@ -148,19 +149,32 @@ class Follower:
     def _look(self) -> bool:
         """Look for what is new; whether anything is."""
         now = self._clock.monotonic()
+        self._trouble = ""
         if self._run is None:
             new = self._try_to_open()
         else:
-            # Files that come late lie where nobody looks any more: a look at everything finds them.
-            everything = self._unseen and now - self._looked_at_all >= self._pace.grace
-            new = self._open_more() if everything else False
-            new |= self._trial is not None and self._trial.look(everything=everything)
-            new |= self._profiler is not None and self._profiler.look(everything=everything)
-            if everything:
-                self._looked_at_all, self._unseen = self._clock.monotonic(), False
+            try:
+                new = self._look_at_run(now)
+            except DataError as error:
+                # Hours of judging are not lost for a network that is away for a while.
+                self._trouble = str(error)
+                new = False
         if new:
             self._last_new = self._clock.monotonic()
             self._unseen = True
+        return new
+
+    def _look_at_run(self, now: float) -> bool:
+        for part in (self._run.trial, self._run.profiler) if self._run is not None else ():
+            if part is not None:
+                part.storage.require_folder()  # what is gone is not what has changed
+        # Files that come late lie where nobody looks any more: a look at everything finds them.
+        everything = self._unseen and now - self._looked_at_all >= self._pace.grace
+        new = self._open_more() if everything else False
+        new |= self._trial is not None and self._trial.look(everything=everything)
+        new |= self._profiler is not None and self._profiler.look(everything=everything)
+        if everything:
+            self._looked_at_all, self._unseen = self._clock.monotonic(), False
         return new
 
     def _try_to_open(self) -> bool:
@@ -293,6 +307,8 @@ class Follower:
             return status
         parts = [part for part in (self._trial, self._profiler) if part is not None]
         ended = [part.ended for part in parts]
+        if self._is_one_file and not new:
+            return ""
         if any(ended):
             self._ended_at = self._ended_at if self._ended_at is not None else now
             waits = not all(ended) or any(part.waits_for for part in parts)
@@ -304,26 +320,45 @@ class Follower:
             return f"nothing came for {self._pace.idle_timeout:g} s: following ended, the job perhaps did not"
         return None
 
+    @property
+    def _is_one_file(self) -> bool:
+        """Whether the run is a single file of metrics or events: nothing can be added to it."""
+        run = self._run
+        if run is None or run.trial is not None or run.profiler is None:
+            return False
+        return [file.name for file in run.profiler.files] == [run.uri.rpartition("/")[2]]
+
     def _waits_for(self) -> str:
         if self._run is None:
             return f"data: {self._absent}"
+        if self._trouble:
+            return f"what cannot be read now: {self._trouble}"
         if self._trial is not None and (worker := self._trial.waits_for) is not None:
             return worker
         return "the next step or the end of the job"
 
-    def _early_report(self) -> Report:
-        """The report on what was judged until something fired."""
-        assert self._evaluation is not None  # noqa: S101 - it has fired
+    def _early_report(self, warning: str | None = None) -> Report:
+        """The report on what was judged so far."""
+        assert self._evaluation is not None  # noqa: S101 - something was judged
         assert self._run is not None  # noqa: S101
         self._evaluation.end()
+        self._evaluation.warnings += [warning] if warning else []
         outcomes = self._evaluation.outcomes(self._output)
         return self._assignment.report(self._run, self._evaluation, outcomes)
 
     def _last_report(self, reason: str) -> Report:
         """The report on all that is there."""
+        try:
+            run = self._assignment.open(self._uri)
+        except DataError as error:
+            if self._evaluation is None:
+                raise
+            lost = (
+                f"everything could not be read once more ({error}): the report is on what was judged before"
+            )
+            return self._early_report(lost)
         if self._evaluation is not None:
             self._evaluation.end()
-        run = self._assignment.open(self._uri)
         evaluation = self._begin(run)
         if run.trial is not None:
             self._judge_steps(evaluation, run.trial.steps())

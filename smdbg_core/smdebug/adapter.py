@@ -70,7 +70,7 @@ def adapted(target: type[Any]) -> type[AdaptedRule]:
         else:
             default = parameter.default
             kind = type(default) if type(default) in _KINDS else None
-            if kind is None and default not in (None, inspect.Parameter.empty):
+            if kind is None and default is not None and default is not inspect.Parameter.empty:
                 continue  # a list or object: it keeps its default
             described = Meta(description=f"As the constructor of {target.__name__} takes it.")
             annotated = {bool: bool, int: float, float: float}.get(kind or str, str)
@@ -126,6 +126,9 @@ class AdaptedRule(TensorRule):
         given: dict[str, Any] = {}
         for name, argument in self._arguments.items():
             value = getattr(self, name)
+            inherited = TensorRule.__parameters__.get(name)
+            if inherited is not None and value == inherited.default:
+                continue  # not given: what the constructor says counts
             whole = argument.kind is int and isinstance(value, float) and value.is_integer()
             given[argument.name] = int(value) if whole else value
         accepted = inspect.signature(self._target).parameters
@@ -156,6 +159,7 @@ class AdaptedRule(TensorRule):
             self.skip(None, f"not saved: {type(missing).__name__}")
             return
         except NoMoreData:
+            self.skip(None, "the rule ended itself: NoMoreData")
             self._ended = True
             return
         seen = f"; the tensor that it looked at last is {trial.last_tensor}" if trial.last_tensor else ""

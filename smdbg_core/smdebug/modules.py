@@ -23,6 +23,10 @@ __all__ = ["standing_in"]
 _FRAMEWORKS: Final = ("mxnet", "pytorch", "tensorflow", "xgboost")
 
 
+_TRIAL_OPTIONS: Final = frozenset({"cache", "check", "index_mode", "output_dir", "parallel", "range_steps"})
+"""What `create_trial` of smdebug takes besides; all but the last change how fast it is there."""
+
+
 class CollectionKeys:
     """Names of the collections that hooks make."""
 
@@ -50,8 +54,12 @@ def create_trial(path: str, name: str | None = None, profiler: bool = False, **o
         raise exceptions.SMDebugNotImplementedError(
             "profiler trials of smdebug are not offered: write a ProfilerRule of smdbg"
         )
+    if unknown := options.keys() - _TRIAL_OPTIONS:
+        raise TypeError(f"create_trial takes no {', '.join(sorted(unknown))}")
     steps = options.get("range_steps")
-    return CustomTrial(open_trial(path, steps=steps))
+    trial = CustomTrial(open_trial(path, steps=steps), name=name)
+    trial.range_steps = steps
+    return trial
 
 
 @contextmanager
@@ -86,6 +94,17 @@ class _Missing:
         raise ModuleNotFoundError(message, name=name)
 
 
+class _Module(ModuleType):
+    """Says what is offered where a rule imports another name."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        offered = ", ".join(sorted(one for one in vars(self) if not one.startswith("_")))
+        message = f"cannot import {name} from {self.__name__}: here it has {offered}"
+        raise ImportError(message, name=self.__name__)
+
+
 def _is_smdebug(name: str) -> bool:
     return name == "smdebug" or name.startswith("smdebug.")
 
@@ -115,11 +134,11 @@ def _modules() -> dict[str, ModuleType]:
             "create_trial": create_trial,
             "CollectionKeys": CollectionKeys,
         }
-    modules = {}
+    modules: dict[str, ModuleType] = {}
     for name, content in contents.items():
-        module = modules[name] = ModuleType(name, "A stand-in for the part of smdebug of this name.")
-        module.__spec__ = ModuleSpec(name, None, is_package="__path__" in content)
-        module.__dict__.update(content)
+        made = modules[name] = _Module(name, "A stand-in for the part of smdebug of this name.")
+        made.__spec__ = ModuleSpec(name, None, is_package="__path__" in content)
+        made.__dict__.update(content)
     for name, module in modules.items():
         parent, _, child = name.rpartition(".")
         if parent:

@@ -74,7 +74,10 @@ class CustomRule:
 
 
 def invoke_rule(
-    rule_obj: CustomRule, start_step: int = 0, end_step: int | None = None, raise_eval_cond: bool = False
+    rule_obj: CustomRule,
+    start_step: int | None = 0,
+    end_step: int | None = None,
+    raise_eval_cond: bool = False,
 ) -> None:
     """Ask at every step, as smdebug's function of that name does.
 
@@ -82,7 +85,7 @@ def invoke_rule(
         NoMoreData: The trial has ended.
         RuleEvaluationConditionMet: If `raise_eval_cond`, at the first step that fires.
     """
-    step = start_step
+    step = start_step or 0
     while end_step is None or step < end_step:
         try:
             rule_obj.invoke(step)
@@ -91,6 +94,8 @@ def invoke_rule(
             if step > last:
                 raise NoMoreData(step, None, last) from None
         except RuleEvaluationConditionMet as met:
-            if raise_eval_cond or met.end_of_rule:
+            if raise_eval_cond:
                 raise
+            if met.end_of_rule:
+                return
         step += 1

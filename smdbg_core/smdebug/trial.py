@@ -11,8 +11,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from smdbg_core.errors import MissingDataError
 from smdbg_core.runs.trial import Collection, Trial
+from smdbg_core.smdebug.collection import CustomCollection
 from smdbg_core.smdebug.exceptions import (
     NoMoreData,
     SMDebugTypeError,
@@ -33,6 +33,7 @@ class CustomTrial:
     Args:
         trial: The opened trial.
         horizon: The last global step that can be seen; by default all can.
+        name: Name of the trial; by default the last part of the path.
 
     Attributes:
         name: The last part of the path.
@@ -40,8 +41,8 @@ class CustomTrial:
         last_tensor: Name of the tensor that was asked for last.
     """
 
-    def __init__(self, trial: Trial, horizon: int | None = None) -> None:
-        self.name = PurePosixPath(trial.uri).name
+    def __init__(self, trial: Trial, horizon: int | None = None, name: str | None = None) -> None:
+        self.name = name or PurePosixPath(trial.uri).name
         self.path = trial.uri
         self.range_steps: tuple[int | None, int | None] | None = None
         self.dynamic_refresh = False
@@ -50,8 +51,11 @@ class CustomTrial:
         self._trial = trial
         self._horizon = horizon
         self._passed = 0
-        self._names: set[str] = set()
-        self._collections = dict(trial.collections)
+        self._names: dict[ModeKeys, set[str]] = {mode: set() for mode in ModeKeys}
+        self._modes: dict[int, tuple[ModeKeys, int]] = {}
+        self._collections = {name: CustomCollection.of(one) for name, one in trial.collections.items()}
+        if horizon is None:
+            self._pass_to(max(trial.steps(), default=-1))
 
     def __repr__(self) -> str:
         return f"<Trial {self.path}: steps {self.steps()}>"
@@ -85,7 +89,7 @@ class CustomTrial:
 
     @property
     def _global_to_mode(self) -> dict[int, tuple[ModeKeys, int]]:
-        return {step: self.mode_modestep(step) for step in self.steps()}  # type: ignore[misc]
+        return self._modes
 
     @property
     def _mode_to_global(self) -> dict[ModeKeys, dict[int, int]]:
@@ -112,7 +116,7 @@ class CustomTrial:
             self.require(step, mode)
         names = self._trial.tensor_names(step=step, mode=our_mode(mode))
         if step is None and self._horizon is not None:
-            names = [name for name in names if name in self._names]
+            names = [name for name in names if name in self._names[_mode(mode)]]
         if regex is not None:
             patterns = [re.compile(pattern) for pattern in _flat(regex)]
             names = [name for name in names if any(pattern.search(name) for pattern in patterns)]
@@ -127,15 +131,13 @@ class CustomTrial:
 
     def tensor(self, tname: str) -> CustomTensor:
         """The tensor of that name."""
-        try:
-            found = self._trial.tensor(tname)
-        except MissingDataError:
-            raise TensorUnavailable(tname) from None
-        return CustomTensor(self, found)
+        if not self.has_tensor(tname):
+            raise TensorUnavailable(tname)
+        return CustomTensor(self, self._trial.tensor(tname))
 
     def has_tensor(self, tname: str) -> bool:
         """Whether there is a tensor of that name."""
-        return tname in self.tensor_names()
+        return tname in self._names[ModeKeys.GLOBAL]
 
     def steps(self, mode: ModeKeys = ModeKeys.GLOBAL, show_incomplete_steps: bool = False) -> list[int]:
         """Saved steps, up to now."""
@@ -166,13 +168,13 @@ class CustomTrial:
         step = self._trial.global_step(our_mode(mode), mode_step)
         return step if step is not None and self._sees(step) else None
 
-    def collections(self) -> dict[str, Collection]:
+    def collections(self) -> dict[str, CustomCollection]:
         """Collections by name."""
         return dict(self._collections)
 
-    def collection(self, coll_name: str) -> Collection:
+    def collection(self, coll_name: str) -> CustomCollection:
         """The collection of that name; an unknown one is made, without tensors."""
-        return self._collections.setdefault(coll_name, Collection(coll_name))
+        return self._collections.setdefault(coll_name, CustomCollection(coll_name))
 
     def workers(self) -> list[str]:
         """Names of the workers, sorted."""
@@ -230,15 +232,22 @@ class CustomTrial:
         """Let everything up to a global step be seen."""
         self._horizon = step
         self.last_tensor = None
-        steps = self._trial.steps()
-        while self._passed < len(steps) and steps[self._passed] <= step:
-            for file in self._trial.files(steps[self._passed]):
-                self._names.update(file.layout.names)
-            self._passed += 1
+        self._pass_to(step)
 
     def looked_at(self, name: str) -> None:
         """Remember which tensor was asked for last."""
         self.last_tensor = name
+
+    def _pass_to(self, step: int) -> None:
+        """Take note of the names and modes of all steps up to this one."""
+        steps = self._trial.steps()
+        while self._passed < len(steps) and steps[self._passed] <= step:
+            at = steps[self._passed]
+            for file in self._trial.files(at):
+                for mode in (ModeKeys.GLOBAL, mode_keys(file.mode)):
+                    self._names[mode].update(file.layout.names)
+                self._modes.setdefault(at, (mode_keys(file.mode), file.mode_step))
+            self._passed += 1
 
     def _sees(self, step: int) -> bool:
         return self._horizon is None or step <= self._horizon
@@ -246,6 +255,10 @@ class CustomTrial:
     def _values(self, names: Iterable[str], step: int, mode: ModeKeys) -> list[NDArray[Any]]:
         ordered = sorted(names, key=lambda name: (int("".join(re.findall(r"\d+$", name)) or 0), name))
         return [self.tensor(name).value(step, mode) for name in ordered]
+
+
+def _mode(mode: ModeKeys | str) -> ModeKeys:
+    return mode if isinstance(mode, ModeKeys) else ModeKeys[str(mode).upper()]
 
 
 def _flat(patterns: str | Iterable[Any]) -> Iterator[str]:

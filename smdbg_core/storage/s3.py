@@ -19,6 +19,7 @@ from smdbg_core.errors import (
     DataError,
     MissingDataError,
 )
+from smdbg_core.masking import masked
 from smdbg_core.storage.recent_contents import Content, RecentContents
 from smdbg_core.storage.s3_errors import explained, passes
 from smdbg_core.storage.storage import Listed, Version
@@ -316,10 +317,10 @@ class S3Storage:
                 raise DataAccessError(where, f"{call}: no AWS credentials were found; {advice}") from error
             except exceptions.BotoCoreError as error:
                 if attempt == _ATTEMPTS or isinstance(error, exceptions.ParamValidationError):
-                    raise DataAccessError(where, f"{call} failed: {error}") from error
+                    raise DataAccessError(where, masked(f"{call} failed: {error}")) from error
             except OSError as error:
                 if attempt == _ATTEMPTS:
-                    raise DataAccessError(where, f"{call} failed: {error}") from error
+                    raise DataAccessError(where, masked(f"{call} failed: {error}")) from error
             time.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - jitter, not a secret
             pause *= 2
         raise AssertionError("the last attempt returns or raises")

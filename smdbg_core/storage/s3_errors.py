@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from smdbg_core.errors import DataAccessError, DataError, MissingDataError
+from smdbg_core.masking import masked
 
 __all__ = ["explained", "passes"]
 
@@ -46,4 +47,4 @@ def explained(error: Any, call: str, permission: str, where: str, bucket: str) -
         return DataAccessError(where, f"{call} was denied: the caller needs {permission}")
     if code in ("InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken"):
         return DataAccessError(where, f"{call}: the AWS credentials are not accepted ({code}); renew them")
-    return DataAccessError(where, f"{call} failed: {code} {said}".rstrip())
+    return DataAccessError(where, masked(f"{call} failed: {code} {said}".rstrip()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from smdbg_core.testing.actions import ActionRecorder, action_checks, check_action, example_event
+from smdbg_core.testing.clock import FakeClock
 from smdbg_core.testing.contract import Check, ContractError
 from smdbg_core.testing.profiler_builder import T0, ProfilerBuilder
 from smdbg_core.testing.rules import Example, check_rule, rule_checks
@@ -13,6 +14,7 @@ __all__ = [
     "Check",
     "ContractError",
     "Example",
+    "FakeClock",
     "ProfilerBuilder",
     "T0",
     "TrialBuilder",

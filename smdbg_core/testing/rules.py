@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,8 +13,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from smdbg_core.engine.evaluate import evaluate
+from smdbg_core.engine.follow import follow
 from smdbg_core.outcomes import Outcome
 from smdbg_core.rule import ProfilerRule, Rule
+from smdbg_core.testing.clock import FakeClock
 from smdbg_core.testing.contract import Check, common_checks, require, run_checks
 from smdbg_core.testing.profiler_builder import ProfilerBuilder
 from smdbg_core.testing.trial_builder import TrialBuilder
@@ -68,6 +71,8 @@ def _checks(rule: Rule, fires: Example | None, clean: Example) -> Iterator[Check
     example = clean if fires is None else fires
     yield Check("deterministic", lambda: _same(_judge(rule, example), _judge(rule, example), "a second time"))
     yield Check("state-stays-within-a-run", lambda: _check_state(rule, example, clean))
+    yield Check("input-stays-as-it-was", lambda: _check_input(rule, example))
+    yield Check("live-equals-later", lambda: _check_live(rule, example))
     yield Check("measured-anywhere", lambda: _check_executor(rule, example))
     yield Check("nothing-selected", lambda: _check_nothing(rule))
     if isinstance(example, TrialBuilder):
@@ -106,6 +111,37 @@ def _check_state(rule: Rule, example: Example, clean: Example) -> None:
     _judge(rule, clean)
     _same(first, _judge(rule, example), "after another run; create state in `start`")
     require(rule.__dict__ == before, "a run changes the object that was given; the engine works on a copy")
+
+
+def _check_input(rule: Rule, example: Example) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(example.write(Path(folder) / "run"))
+        before = {file: file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
+        evaluate(path, [rule])
+        after = {file: file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
+        require(before == after, "files of the run are not what they were before it was judged")
+
+
+def _check_live(rule: Rule, example: Example) -> None:
+    """Follow a copy that comes file by file, tensors and events before the index that tells of them."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(example.write(Path(folder) / "source"))
+        target = Path(folder) / "run"
+        clock = FakeClock()
+        files = sorted(source.rglob("*"), key=lambda file: ("end" in file.name, file.name, str(file)))
+        for number, file in enumerate(file for file in files if file.is_file()):
+            place = target / file.relative_to(source)
+            clock.at(number, lambda file=file, place=place: _arrive(file, place))  # type: ignore[misc]
+        live = follow(target, [rule], clock=clock, poll=1, idle_timeout=60)
+        name = type(rule).__name__
+        _same(live.outcome(name), evaluate(target, [rule]).outcome(name), "when the run is followed")
+
+
+def _arrive(file: Path, place: Path) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    draft = place.with_suffix(".tmp")
+    shutil.copyfile(file, draft)
+    draft.rename(place)
 
 
 def _check_executor(rule: Rule, example: Example) -> None:

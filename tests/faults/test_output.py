@@ -11,15 +11,30 @@ import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
-from smdbg_core import ConfigError, Finding, Reads, StepView, TensorRule, evaluate, open_run
+from smdbg_core import (
+    Action,
+    ActionError,
+    ActionResult,
+    ConfigError,
+    Event,
+    Finding,
+    Reads,
+    StepView,
+    TensorRule,
+    evaluate,
+    open_run,
+)
+from smdbg_core.masking import masked
 from smdbg_core.report.console import render_console
 from smdbg_core.report.json import render_json
 from smdbg_core.report.junit import render_junit
+from smdbg_core.storage.s3_errors import explained
 from smdbg_core.testing import TrialBuilder
 from tests.faults.fabricated import HOSTILE
 
@@ -191,3 +206,53 @@ def test_uris_with_credentials_are_refused_and_not_repeated() -> None:
         open_run("s3://AKIAEXAMPLE:hunter2@bucket/job")
     assert "hunter2" not in str(caught.value)
     assert "AKIAEXAMPLE" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (
+            'endpoint URL: "https://me:hunter2@s3.example.com/x"',
+            'endpoint URL: "https://***@s3.example.com/x"',
+        ),
+        ("https://example.com/a?token=s3cr3t&page=2", "https://example.com/a?token=***&page=2"),
+        (
+            "https://example.com/?X-Amz-Signature=abc&X-Amz-Credential=AK/1",
+            "https://example.com/?X-Amz-Signature=***&X-Amz-Credential=***",
+        ),
+        ("the Access Key Id AKIAIOSFODNN7EXAMPLE does not exist", "the Access Key Id *** does not exist"),
+        ("Authorization: Bearer t0ps3cret was refused", "Authorization: Bearer *** was refused"),
+        (
+            "s3://bucket/job: no such file, write to me@example.com",
+            "s3://bucket/job: no such file, write to me@example.com",
+        ),
+    ],
+)
+def test_credentials_in_complaints_are_masked(text: str, shown: str) -> None:
+    assert masked(text) == shown
+
+
+def test_what_a_service_repeats_is_masked() -> None:
+    error = SimpleNamespace(
+        response={"Error": {"Code": "Odd", "Message": "key AKIAIOSFODNN7EXAMPLE at http://a:hunter2@b"}}
+    )
+    told = str(explained(error, "GetObject", "s3:GetObject", "s3://bucket/job", "bucket"))
+    assert "AKIAIOSFODNN7EXAMPLE" not in told
+    assert "hunter2" not in told
+
+
+class Leaks(Action):
+    """Fails, and repeats a secret.
+
+    What it does: nothing.
+    """
+
+    def dispatch(self, event: Event, *, dry_run: bool = False) -> ActionResult:
+        raise ActionError("https://me:hunter2@example.com/?token=s3cr3t cannot be reached")
+
+
+def test_what_an_action_repeats_is_masked(vanishing: Path, tmp_path: Path) -> None:
+    report = evaluate(vanishing, rules=[FiresAlways], actions=[Leaks], state=tmp_path / "state")
+    (record,) = report.actions
+    assert record.detail == "https://***@example.com/?token=*** cannot be reached"
+    assert b"hunter2" not in (tmp_path / "state" / "journal.sqlite3").read_bytes()

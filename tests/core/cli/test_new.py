@@ -36,7 +36,7 @@ def run(bundle: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_its_tests_pass_at_once(bundle: Path) -> None:
     done = run(bundle, "pytest", "-q", "-p", "no:cacheprovider")
     assert done.returncode == 0, done.stdout
-    assert "45 passed" in done.stdout
+    assert "49 passed" in done.stdout
 
 
 def test_it_is_clean_at_once(bundle: Path) -> None:

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from smdbg_core import Finding, MissingDataError, RuleConfig, evaluate, follow
+from smdbg_core import DataAccessError, Finding, MissingDataError, RuleConfig, evaluate, follow
 from smdbg_core.report.document import report_document
+from smdbg_core.storage import LocalStorage
 from tests.builders import write_trial
 from tests.profiler_job import T0, Job
 from tests.schedules import END_MARKER, Arrival, Crash, ScheduledClock, chaotic, files
@@ -98,7 +99,7 @@ def test_a_worker_is_waited_for_and_then_no_longer(finished: Path, tmp_path: Pat
     clock = ScheduledClock(finished, tmp_path / "run", arrivals)
     told: dict[int | None, float] = {}
     waits: dict[str, float] = {}
-    follow(
+    report = follow(
         tmp_path / "run",
         ["VanishingGradient"],
         clock=clock,
@@ -111,6 +112,7 @@ def test_a_worker_is_waited_for_and_then_no_longer(finished: Path, tmp_path: Pat
     assert 5.1 + GRACE <= told[3] <= 5.1 + GRACE + 2 * POLL
     assert told[4] == told[3]
     assert waits["worker_1 at step 3"] <= 5.5
+    assert report.warnings == ["1 step was judged without all workers, from step 3 on, which lacks worker_1"]
 
 
 def test_a_late_step_changes_the_verdict_and_what_was_sent_is_superseded(tmp_path: Path) -> None:
@@ -305,3 +307,39 @@ def test_a_first_step_that_never_comes_is_told_in_the_silence(tmp_path: Path) ->
     assert 10 < value < 10.1
     assert 10 * 60 < time < 13 * 60
     assert report.outcome("MaxInitializationTime").status == "fired"
+
+
+def test_a_store_that_is_away_for_a_while_costs_nothing(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = ScheduledClock(finished, tmp_path / "run", steady(finished))
+    original = LocalStorage.entries
+
+    def entries(self: LocalStorage, folder: str, after: str = "") -> Any:
+        if 4 < clock.now < 9:
+            raise DataAccessError(folder, "cannot be read: stale file handle")
+        return original(self, folder, after)
+
+    monkeypatch.setattr(LocalStorage, "entries", entries)
+    waits: set[str] = set()
+    report = follow(tmp_path / "run", ["VanishingGradient"], clock=clock, poll=POLL, on_wait=waits.add)
+    assert any("stale file handle" in what for what in waits)
+    assert document(report) == document(evaluate(tmp_path / "run", ["VanishingGradient"]))
+    assert report.run.steps == 12
+
+
+def test_a_run_that_is_removed_keeps_its_verdicts(finished: Path, tmp_path: Path) -> None:
+    clock = ScheduledClock(finished, tmp_path / "run", steady(finished, marker=False))
+    clock.at(30, lambda: shutil.rmtree(tmp_path / "run"))
+    report = follow(tmp_path / "run", ["VanishingGradient"], clock=clock, poll=POLL, idle_timeout=60)
+    assert report.outcome("VanishingGradient").status == "fired"
+    assert report.outcome("VanishingGradient").coverage.points == 24
+    assert any("could not be read once more" in warning for warning in report.warnings)
+
+
+def test_a_single_file_is_judged_and_not_waited_for(profiled: Path) -> None:
+    (file, *_) = sorted(profiled.glob("profiler-output/system/incremental/*/*.json"))
+    clock = ScheduledClock(profiled, profiled, [])
+    report = follow(file, ["OverallSystemUsage"], clock=clock, poll=POLL)
+    assert clock.now <= 2 * POLL
+    assert document(report) == document(evaluate(str(file), ["OverallSystemUsage"]))

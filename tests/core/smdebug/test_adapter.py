@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from smdbg_core import ConfigError, Outcome, ParameterError, RuleConfig, evaluate
+from smdbg_core import ConfigError, Outcome, ParameterError, PluginError, RuleConfig, evaluate
 from tests.builders import write_trial
 from tests.command import Command
 
@@ -137,6 +138,59 @@ class Profiled(Rule):
 class Raises(Rule):
     def invoke_at_step(self, step):
         return 1 / 0
+
+
+class Answers(Rule):
+    """Asks everything, and compares with what must come."""
+
+    def __init__(self, base_trial, start_step=2, names=("a.weight",), table=np.zeros(2), **more):
+        super().__init__(base_trial)
+        self.start_step = start_step
+        self.names = names
+
+    def invoke_at_step(self, step):
+        trial = self.base_trial
+        assert self.start_step == 2 and self.names == ("a.weight",)
+        assert trial.name == "trial" and trial.num_workers == 1 and trial.worker_set == {"worker_0"}
+        weight = trial.tensor("a.weight")
+        assert list(weight.values()) == trial.steps() == weight.steps()
+        assert weight.workers(step) == ["worker_0"]
+        assert weight.reduction_values(step) == {}
+        if step:
+            assert weight.reduction_value(step, "l2") == 2.0 * step
+            assert weight.reduction_value(step, "variance") == 0
+            assert weight.prev_steps(step, 2) == [step - 1, step]
+        try:
+            weight.value(step, worker="worker_9")
+            raise SystemError
+        except Exception as error:
+            assert type(error).__name__ == "InvalidWorker" and error.worker == "worker_9"
+        try:
+            weight.reduction_value(step, "mode")
+            raise SystemError
+        except ValueError:
+            pass
+        assert trial.has_tensor("later") == (step >= 4)
+        assert ("later" in trial.tensor_names(mode=modes.EVAL)) == (step == 5)
+        assert trial.tensor_names(mode=modes.PREDICT) == []
+        assert modes.EVAL in trial.modes() or step < 5
+        assert trial.global_step(modes.TRAIN, 0) == 0
+        assert trial.mode_modestep(step) == trial._global_to_mode[step]
+        mine = trial.collection("mine")
+        mine.include("weight$")
+        mine.add_tensor_name("gradient/a")
+        assert trial.tensor_names(collection="mine") == ["a.weight", "gradient/a"]
+        assert trial.inputs(step) == [] and trial.labels(step) == []
+        self.req_tensors.clear()
+        self.req_tensors.add("a|g", steps=[step], should_match_regex=True)
+        assert self.req_tensors.get_names() == ["a.weight", "gradient/a"]
+        return False
+
+
+class Ended(Rule):
+    def invoke_at_step(self, step):
+        if step == 3:
+            raise NoMoreData(99, modes.GLOBAL, step)
 
 
 class Invoked(Rule):
@@ -278,3 +332,33 @@ def test_from_the_command_line(rules: Path, trial: str, capsys: pytest.CaptureFi
     code = f"from smdbg_core.cli.main import main; main(['run', {trial!r}, '--rule', '{rules}:RisingLoss'])"
     process = subprocess.run([sys.executable, "-O", "-c", code], capture_output=True, text=True)
     assert (process.returncode, process.stderr) == (1, "")
+
+
+def test_every_question_is_answered(judge: Callable[..., Outcome]) -> None:
+    outcome = judge("Answers")
+    assert (outcome.status, outcome.coverage.points) == ("clean", 6), outcome.traceback
+    assert judge("Ended").coverage.skipped == {"the rule ended itself: NoMoreData": 1}
+    assert judge("Ended").coverage.points == 3
+
+
+def test_names_that_are_not_offered_say_what_is(judge: Callable[..., Outcome], rules: Path) -> None:
+    rules.write_text("from smdebug.pytorch import SaveConfig\n")
+    with pytest.raises(PluginError, match=r"cannot import SaveConfig from smdebug.pytorch: here it has Coll"):
+        judge("Answers")
+
+
+def test_an_adapted_rule_lives_like_any_other(
+    rules: Path, trial: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "smdbg.toml"
+    config.write_text(
+        '[[rules]]\nfile = "custom_rules.py:SmallGradients"\nname = "small"\nthreshold = 1e-3\n'
+    )
+    smdbg = Command(capsys)
+    done = smdbg("run", trial, "--config", config, "--follow", "--poll", "0.05", "--format", "json")
+    assert json.loads(done.out)["outcomes"][0]["name"] == "small"
+    assert json.loads(done.out)["outcomes"][0]["status"] == "fired"
+    (first,) = json.loads(smdbg("run", trial, "--config", config, "--stop-on-first", "--format", "json").out)[
+        "outcomes"
+    ][0]["findings"]
+    assert (first["step"], first["count"]) == (1, 1)

@@ -107,6 +107,9 @@ def test_every_command_takes_it(
     assert "no archive" in smdbg("run", "zip:///nowhere.zip!/x").err
     assert "nothing in the archive" in smdbg("run", uri.replace("deep", "other")).err
     assert "8 saved steps" in smdbg("run", uri).out
+    assert "8 steps" in smdbg("doctor", uri).out
+    assert smdbg("report", uri, "--output", tmp_path / "page").status == 1
+    assert "8 saved steps" in (tmp_path / "page" / "report.html").read_text()
 
 
 def test_a_storage_opens_without_any_hook(store: ModuleType, job: Path) -> None:
