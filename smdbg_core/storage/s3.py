@@ -56,7 +56,7 @@ class S3File:
     def __init__(self, name: str, fetch: Callable[[int, int | None], Content]) -> None:
         self.name = name
         self._fetch = fetch
-        self._span: tuple[int, int | None] = (0, None)
+        self._expected: list[tuple[int, int]] = []
         self._content: Content | None = None
 
     @property
@@ -65,14 +65,12 @@ class S3File:
         return self._known().size
 
     def expect(self, spans: Iterable[tuple[int, int]]) -> None:
-        """Fetch only from the first to the last of these parts."""
+        """Fetch only from the first to the last of these parts, and of those that were expected before."""
         if self._content is not None:
             return
-        parts = list(spans)
+        parts = [*self._expected, *((offset, offset + length) for offset, length in spans)]
         if parts:
-            start = min(offset for offset, _ in parts)
-            end = max(offset + length for offset, length in parts)
-            self._span = (0 if start < _NEAR_START else start), end
+            self._expected = [(min(start for start, _ in parts), max(end for _, end in parts))]
 
     def holds(self, offset: int, length: int) -> bool:
         """Whether this part was fetched."""
@@ -102,7 +100,8 @@ class S3File:
 
     def _known(self) -> Content:
         if self._content is None:
-            self._content = self._fetch(*self._span)
+            start, end = self._expected[0] if self._expected else (0, None)
+            self._content = self._fetch(0 if start < _NEAR_START else start, end)
         return self._content
 
     def __enter__(self) -> Self:

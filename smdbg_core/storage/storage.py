@@ -41,7 +41,7 @@ class File(Protocol):
         """Bytes in the file when it was opened."""
 
     def expect(self, spans: Iterable[tuple[int, int]]) -> None:
-        """Say, before anything is read, which parts (offset, length) will be.
+        """Say, before anything is read, which parts (offset, length) will be; said again, it adds to them.
 
         A remote store fetches these with one request; what is read beside them costs another.
         """

@@ -178,12 +178,14 @@ class Tensor:
         if entry.span is None or file.event_file is None:
             raise MissingDataError(self._trial.uri, f"{self.name}: no raw value at step {step}")
         with self._trial.storage.open(file.event_file) as opened:
+            opened.expect([entry.span])
             return locate(opened, self.name, entry.span)
 
     def _read(self, file: StepFile, name: str, span: Span) -> NDArray[Any]:
         if file.event_file is None:
             raise MissingDataError(self._trial.uri, f"{name}: the index names no event file")
         with self._trial.storage.open(file.event_file) as opened:
+            opened.expect([span])
             payload = locate(opened, name, span)
             content = bytearray(payload.nbytes)
             opened.read_into(payload.offset, memoryview(content))
