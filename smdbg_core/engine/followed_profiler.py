@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from smdbg_core.engine.clock import Clock
 from smdbg_core.runs.profiler import FOLDERS, Batch, Profiler, ProfilerFile, ProfilerReader, find_profiler
-from smdbg_core.runs.profiler.files import MICROSECONDS, in_order
+from smdbg_core.runs.profiler.files import END_MARKER, MICROSECONDS, in_order
 
 __all__ = ["FollowedProfiler"]
 
@@ -56,6 +56,7 @@ class FollowedProfiler:
         self._grace = grace
         self._known: dict[str, str] = {}
         self._latest: dict[str, list[str]] = {folder: [] for folder in FOLDERS}
+        self._ended: set[str] = set()
         self._handed_out: set[str] = set()
         self._kinds = _kinds(profiler)
         self._reach: dict[_Writer, _Reach] = {}
@@ -64,8 +65,9 @@ class FollowedProfiler:
 
     @property
     def ended(self) -> bool:
-        """Whether an end marker is there."""
-        return self.profiler.ended
+        """Whether each folder that has files has its end marker."""
+        with_files = {file.name.partition("/")[0] for file in self.profiler.files} & set(FOLDERS)
+        return bool(self._ended) and self._ended >= with_files
 
     waits_for: None = None
     """Nobody in particular: any file may be the last one."""
@@ -116,6 +118,8 @@ class FollowedProfiler:
                 if self._known.get(name) != token:
                     self._known[name] = token
                     fresh.add(name)
+                    if name.endswith(f"/{END_MARKER}"):
+                        self._ended.add(top)
             folders = {name.rpartition("/")[0] for name in fresh if name.startswith(f"{top}/")}
             latest[:] = sorted({*latest, *folders})[-2:]
         return fresh

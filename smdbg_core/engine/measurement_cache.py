@@ -11,21 +11,17 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
-import sys
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple, get_args, get_type_hints
+from typing import Any, Final, NamedTuple
 
 import msgspec
-import numpy as np
 
+from smdbg_core.engine.cached_values import UnstorableError, decoded, encoded, plain_number, statistic_key
 from smdbg_core.engine.plan import FileTask, Item, Reference
-from smdbg_core.errors import ConfigError
-from smdbg_core.runs.views import Comparison, Failed, Measurement
-from smdbg_core.stats import lookup
+from smdbg_core.runs.views import Comparison, Measurement
 from smdbg_core.stats.fused import FUSED_VERSION
 from smdbg_core.storage import Storage, Version
 
@@ -83,10 +79,6 @@ class _Value(msgspec.Struct, array_like=True):
 class _Content(msgspec.Struct, array_like=True):
     start: bytes
     values: dict[str, _Value]
-
-
-class _UnstorableError(Exception):
-    """Not a value that can be kept."""
 
 
 class MeasurementCache:
@@ -158,7 +150,7 @@ class MeasurementCache:
                     value = self._value(item, measurement, references)
                     content.values[item.name] = _joined(content.values.get(item.name), value)
             encoded = msgspec.msgpack.encode(content)
-        except (_UnstorableError, OverflowError):
+        except (UnstorableError, OverflowError):
             return
         self._pending[_text(task.event_file)] = _stamp(version), encoded
         self._pending_bytes += len(encoded)
@@ -206,11 +198,13 @@ class MeasurementCache:
             if row is not None and value.names != wanted.fused:
                 row = tuple(row[value.names.index(name)] for name in wanted.fused)
             if wanted.extras:
-                extras = tuple(_decoded(value.extras[_key(*extra)], extra[0]) for extra in wanted.extras)
+                extras = tuple(
+                    decoded(value.extras[statistic_key(*extra)], extra[0]) for extra in wanted.extras
+                )
             if wanted.compares:
                 found = zip(wanted.compares, references or [()] * len(wanted.compares), strict=True)
                 compares = tuple(self._comparisons(value, key, others) for key, others in found)
-        except (KeyError, ValueError, _UnstorableError):
+        except (KeyError, ValueError, UnstorableError):
             return None
         return Measurement(
             value.shape, value.dtype, value.non_finite, row, extras, compares, value.from_reductions
@@ -229,14 +223,14 @@ class MeasurementCache:
             measurement.dtype,
             measurement.non_finite,
             wanted.fused,
-            None if row is None else tuple(map(_number, row)),
+            None if row is None else tuple(map(plain_number, row)),
             {
-                _key(*extra): _encoded(one, extra[0])
+                statistic_key(*extra): encoded(one, extra[0])
                 for extra, one in zip(wanted.extras, measurement.extras, strict=False)
             },
             {
                 self._compare_key(key, found): [
-                    (one.mode_step, one.run, _encoded(one.value, key[0])) for one in compared
+                    (one.mode_step, one.run, encoded(one.value, key[0])) for one in compared
                 ]
                 for key, found, compared in zip(
                     wanted.compares,
@@ -254,16 +248,16 @@ class MeasurementCache:
         self, value: _Value, key: tuple[Any, ...], references: Sequence[Reference]
     ) -> tuple[Comparison, ...]:
         known = value.compares[self._compare_key(key, references)]
-        return tuple(Comparison(step, run, _decoded(one, key[0])) for step, run, one in known)
+        return tuple(Comparison(step, run, decoded(one, key[0])) for step, run, one in known)
 
     def _compare_key(self, key: tuple[Any, ...], references: Sequence[Reference]) -> str:
         """A comparison is what it is only beside the very files that it was made with."""
-        parts = [_key(key[0], *key[1])]
+        parts = [statistic_key(key[0], *key[1])]
         for reference in references:
             step, run, storage, event_file, span = reference
             version = self._version_of(storage, event_file)
             if version is None:
-                raise _UnstorableError
+                raise UnstorableError
             parts.append(repr((step, run, storage.uri, event_file, span, *version)))
         return "\n".join(parts)
 
@@ -376,83 +370,3 @@ def _stamp(version: Version) -> str:
 def _text(place: str) -> str:
     """Names of files may hold bytes that are no text; SQLite wants text."""
     return place.encode(errors="surrogatepass").hex() if not place.isascii() else place
-
-
-@lru_cache(maxsize=4096)
-def _key(name: Hashable, *args: Hashable) -> str:
-    """A statistic with its version and arguments.
-
-    Raises:
-        _UnstorableError: There is no such statistic, or nothing tells arguments of this kind apart.
-    """
-    try:
-        statistic = lookup(str(name))
-    except ConfigError:
-        raise _UnstorableError from None
-    if not all(map(_plain, args)):
-        raise _UnstorableError
-    module = statistic.function.__module__
-    code: tuple[Any, ...] = (module, statistic.version)
-    if not module.startswith("smdbg_core."):
-        # People who write a rule in a file change it without thinking of versions.
-        file = getattr(sys.modules.get(module), "__file__", None)
-        try:
-            status = os.stat(file or "")
-        except OSError:
-            raise _UnstorableError from None
-        code += (file, status.st_size, status.st_mtime_ns)
-    return repr((name, code, args))
-
-
-def _plain(value: Hashable) -> bool:
-    if isinstance(value, tuple):
-        return all(map(_plain, value))
-    return value is None or type(value) in (bool, int, float, str)
-
-
-def _number(value: Any) -> int | float:
-    return int(value) if isinstance(value, int | np.integer) else float(value)
-
-
-def _encoded(value: Any, statistic: Hashable) -> Any:
-    """A value in what MessagePack knows; all that is not plain is a list that begins with its kind."""
-    if value is None or type(value) in (bool, int, float, str):
-        return value
-    if isinstance(value, Failed):
-        return ["failed", *value]
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
-        return ["array", value.dtype.str, value.shape, value.tobytes()]
-    if isinstance(value, np.generic) and value.dtype.kind in "biufc":
-        return ["scalar", value.dtype.str, (), value.tobytes()]
-    if type(value) in (tuple, list):
-        return [type(value).__name__, *(_encoded(one, statistic) for one in value)]
-    if isinstance(value, tuple) and type(value) in _results(str(statistic)):
-        return ["result", *(_encoded(one, statistic) for one in value)]
-    raise _UnstorableError
-
-
-def _decoded(value: Any, statistic: Hashable) -> Any:
-    if not isinstance(value, list):
-        return value
-    kind, *parts = value
-    if kind == "failed":
-        return Failed(*parts)
-    if kind in ("array", "scalar"):
-        array = np.frombuffer(parts[2], np.dtype(parts[0])).reshape(parts[1])
-        return array if kind == "array" else array[()]
-    inner = [_decoded(one, statistic) for one in parts]
-    if kind == "result":
-        return _results(str(statistic))[0]._make(inner)
-    return tuple(inner) if kind == "tuple" else inner
-
-
-@lru_cache(maxsize=256)
-def _results(statistic: str) -> Sequence[Any]:
-    """The named tuple that a statistic says it returns, in a list of its own; often there is none."""
-    try:
-        hints: Mapping[str, Any] = get_type_hints(lookup(statistic).function)
-    except Exception:  # noqa: BLE001 - annotations are a plugin's code
-        return ()
-    returned = hints.get("return")
-    kinds = get_args(returned) or (returned,)
-    return [kind for kind in kinds if isinstance(kind, type) and hasattr(kind, "_make")][:1]
