@@ -126,8 +126,8 @@ class Follower:
             while reason is None:
                 new = self._look()
                 self._judge_new()
-                if self._fired and self._scope.stop_on_first:
-                    return self._early_report()
+                if self._fired and self._scope.stop_on_first and self._run and self._evaluation:
+                    return self._early_report(self._run, self._evaluation)
                 reason = self._end(new)
                 if reason is None:
                     if not new:
@@ -337,26 +337,23 @@ class Follower:
             return worker
         return "the next step or the end of the job"
 
-    def _early_report(self, warning: str | None = None) -> Report:
+    def _early_report(self, run: Run, evaluation: Evaluation, warning: str | None = None) -> Report:
         """The report on what was judged so far."""
-        assert self._evaluation is not None  # noqa: S101 - something was judged
-        assert self._run is not None  # noqa: S101
-        self._evaluation.end()
-        self._evaluation.warnings += [warning] if warning else []
-        outcomes = self._evaluation.outcomes(self._output)
-        return self._assignment.report(self._run, self._evaluation, outcomes)
+        evaluation.end()
+        evaluation.warnings += [warning] if warning else []
+        return self._assignment.report(run, evaluation, evaluation.outcomes(self._output))
 
     def _last_report(self, reason: str) -> Report:
         """The report on all that is there."""
         try:
             run = self._assignment.open(self._uri)
         except DataError as error:
-            if self._evaluation is None:
+            if self._evaluation is None or self._run is None:
                 raise
             lost = (
                 f"everything could not be read once more ({error}): the report is on what was judged before"
             )
-            return self._early_report(lost)
+            return self._early_report(self._run, self._evaluation, lost)
         if self._evaluation is not None:
             self._evaluation.end()
         evaluation = self._begin(run)
