@@ -95,6 +95,7 @@ class Proxy:
     def _handler(proxy) -> type[BaseHTTPRequestHandler]:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # else each answer waits 40 ms for an acknowledgement
 
             def do_GET(self) -> None:
                 call, fault = proxy.note(self.path, self.headers)
