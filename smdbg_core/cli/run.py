@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -188,11 +188,11 @@ def command(
         options |= {"poll": poll, "grace": grace, "idle_timeout": idle_timeout, "on_wait": waiter(quiet)}
         if job_name is not None:
             options["job_end"] = JobEnd(job_name, time.monotonic, _warn)
-        with _executor(jobs) as executor, interruptible():
+        with _executor(jobs) as executor, interruptible(), _one_document(output_format):
             report = follow_run(path, asked, executor=executor, on_finding=teller(output_format), **options)
     else:
         on_finding = teller(output_format) if output_format == "jsonl" else None
-        with _executor(jobs) as executor, progress(quiet) as on_step:
+        with _executor(jobs) as executor, progress(quiet) as on_step, _one_document(output_format):
             report = evaluate(
                 path, asked, executor=executor, on_finding=on_finding, on_step=on_step, **options
             )
@@ -242,6 +242,16 @@ def _asked(settings: Config, rules: tuple[str, ...]) -> list[RuleConfig] | None:
         matching = [one for one in configured if name.casefold() == (one.name or one.rule).casefold()]
         asked += matching or [RuleConfig(name)]
     return asked
+
+
+@contextmanager
+def _one_document(output_format: str) -> Iterator[None]:
+    """Send what rules and actions print elsewhere, where the standard output is to be one document."""
+    if output_format in ("table", "jsonl"):
+        yield
+        return
+    with redirect_stdout(sys.stderr):
+        yield
 
 
 @contextmanager

@@ -120,6 +120,18 @@ def test_formats(smdbg: Command, sick: str) -> None:
     assert (unknown.status, "there are table, json, jsonl, junit" in unknown.err) == (2, True)
 
 
+def test_a_rule_that_prints_leaves_json_alone(smdbg: Command, sick: str, tmp_path: Path) -> None:
+    source = RULE.format(name="Chatty").replace(
+        "        for tensor", "        print('so be it')\n        for tensor"
+    )
+    (tmp_path / "chatty.py").write_text(source)
+    for output_format in ("json", "junit"):
+        done = smdbg("run", sick, "--rule", "chatty.py:Chatty", "--format", output_format)
+        assert "so be it" not in done.out
+        assert "so be it" in done.err
+    assert "so be it" in smdbg("run", sick, "--rule", "chatty.py:Chatty").out
+
+
 def test_output_folder(smdbg: Command, sick: str, tmp_path: Path) -> None:
     smdbg("run", sick, "--output", tmp_path / "out")
     assert json.loads((tmp_path / "out/report.json").read_text())["outcomes"]
