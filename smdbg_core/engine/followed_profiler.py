@@ -99,14 +99,16 @@ class FollowedProfiler:
         """Data of the files that were not handed out yet, and up to where it is complete now."""
         if self.changed:
             return
-        new = [file for _, file in in_order(self.profiler.files) if file.name not in self._handed_out]
-        self._handed_out |= {file.name for file in new}
-        yield from reader.read((self._complete, file) for file in new)
+        new = [one for one in in_order(self.profiler.files) if one[1].name not in self._handed_out]
+        self._handed_out |= {file.name for _, file in new}
         now = self._clock.monotonic()
-        for file in filter(reader.wants, new):
-            self._advance(file, now)
-        self._complete = max(self._complete, self._watermark(now))
-        yield Batch(self._complete, None)
+        for _, file in new:
+            if reader.wants(file):
+                self._advance(file, now)
+        complete = self._complete = max(self._complete, self._watermark(now))
+        # Windows are judged while files are read, however many there are: memory stays bounded.
+        yield from reader.read((min(bound, complete), file) for bound, file in new)
+        yield Batch(complete, None)
 
     def _remember(self, *, everything: bool) -> set[str]:
         """Names of the files that are new, or took the place of others."""

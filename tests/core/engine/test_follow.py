@@ -5,13 +5,24 @@ from __future__ import annotations
 import os
 import random
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from smdbg_core import DataAccessError, Finding, MissingDataError, RuleConfig, evaluate, follow
+from smdbg_core import (
+    DataAccessError,
+    Finding,
+    MissingDataError,
+    ProfilerRule,
+    RuleConfig,
+    ScanReads,
+    ScanWindow,
+    evaluate,
+    follow,
+)
 from smdbg_core.report.document import report_document
 from smdbg_core.storage import LocalStorage
 from tests.builders import write_trial
@@ -343,3 +354,38 @@ def test_a_single_file_is_judged_and_not_waited_for(profiled: Path) -> None:
     report = follow(file, ["OverallSystemUsage"], clock=clock, poll=POLL)
     assert clock.now <= 2 * POLL
     assert document(report) == document(evaluate(str(file), ["OverallSystemUsage"]))
+
+
+def test_a_long_job_is_judged_while_it_is_read(
+    profiled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever begins to follow late does not hold all data at once."""
+    shutil.copytree(profiled, tmp_path / "run")
+    opened: list[str] = []
+    original = LocalStorage.open
+
+    def spy(self: LocalStorage, name: str) -> Any:
+        opened.append(name)
+        return original(self, name)
+
+    monkeypatch.setattr(LocalStorage, "open", spy)
+    at: list[int] = []
+    follow(
+        tmp_path / "run",
+        [Busy()],
+        clock=ScheduledClock(profiled, tmp_path / "run", []),
+        on_finding=lambda *_: at.append(len(opened)),
+    )
+    files_of_one_pass = len(opened) // 2
+    assert at[0] < files_of_one_pass / 2
+
+
+class Busy(ProfilerRule):
+    """Fires in every window."""
+
+    def reads(self) -> ScanReads:
+        return ScanReads(series=("CPUUtilization",))
+
+    def evaluate(self, window: ScanWindow) -> Iterator[Finding]:
+        for series in window.series("CPUUtilization"):
+            yield from self.judge(series, "max", float(series.values.max()), ">", 1)
